@@ -1,0 +1,38 @@
+"""Whether this process is fit to work, part by part.
+
+The score is the original's: -1 until the program has started, then the number of unhealthy parts,
+so 0 is healthy. It is what `checkHealth` of the query protocol and `/healthcheck` answer.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+
+class Health:
+    """Never blocks; any thread. A part is unknown, and so counts for nothing, until it is set."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._unhealthy: dict[str, str] = {}
+        self._started = False
+
+    def started(self) -> None:
+        """All parts run; from now on the score speaks of them."""
+        self._started = True
+
+    def set(self, part: str, healthy: bool, detail: str = "") -> None:
+        with self._lock:
+            if healthy:
+                self._unhealthy.pop(part, None)
+            else:
+                self._unhealthy[part] = detail
+
+    def score(self) -> int:
+        return len(self._unhealthy) if self._started else -1
+
+    def details(self) -> str:
+        """The unhealthy parts by name with what they said; empty when all is well."""
+        with self._lock:
+            parts = sorted(self._unhealthy.items())
+        return "; ".join(f"{part}: {detail}" if detail else part for part, detail in parts)
