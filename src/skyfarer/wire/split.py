@@ -1,0 +1,74 @@
+"""Cuts a collection message into its elements without decoding them.
+
+A record of the queue is one element, whichever way the agent sent it; decoding a whole collection
+only to encode its parts again would cost more than all the rest of receiving it.
+"""
+
+from __future__ import annotations
+
+_VARINT, _FIXED64, _LENGTH, _GROUP_START, _GROUP_END, _FIXED32 = range(6)
+_TAG_MAX = 2**32 - 1
+_VARINT32_BYTES_MAX = 5
+_VARINT64_BYTES_MAX = 10
+# The depth at which protobuf's own parsers give up.
+_GROUPS_MAX = 100
+
+
+def split_repeated(payload: bytes, field: int) -> list[bytes] | None:
+    """The elements of the repeated message, bytes or string field of that number, in order.
+
+    None when the payload is no well-formed message; what an element holds is not looked at. Fields
+    of other numbers are skipped as protobuf skips unknown ones, and so is this field when it comes
+    with another wire type. Never raises.
+    """
+    wanted = field << 3 | _LENGTH
+    elements: list[bytes] = []
+    groups: list[int] = []
+    position, size = 0, len(payload)
+    try:
+        while position < size:
+            tag, position = _varint(payload, position, _VARINT32_BYTES_MAX)
+            if tag == wanted and not groups:
+                length, start = _varint(payload, position, _VARINT32_BYTES_MAX)
+                position = start + length
+                elements.append(payload[start:position])
+            else:
+                position = _skip(payload, position, tag, groups)
+    except (IndexError, ValueError):
+        return None
+    return elements if position == size and not groups else None
+
+
+def _skip(payload: bytes, position: int, tag: int, groups: list[int]) -> int:
+    """The position behind that tag's value; of a group only the start or the end is taken."""
+    number, wire_type = tag >> 3, tag & 7
+    if number == 0 or tag > _TAG_MAX:
+        raise ValueError(tag)
+    if wire_type == _LENGTH:
+        length, start = _varint(payload, position, _VARINT32_BYTES_MAX)
+        return start + length
+    if wire_type == _VARINT:
+        return _varint(payload, position, _VARINT64_BYTES_MAX)[1]
+    if wire_type == _FIXED64:
+        return position + 8
+    if wire_type == _FIXED32:
+        return position + 4
+    if wire_type == _GROUP_START and len(groups) < _GROUPS_MAX:
+        groups.append(number)
+    elif wire_type != _GROUP_END or not groups or groups.pop() != number:
+        raise ValueError(tag)
+    return position
+
+
+def _varint(payload: bytes, position: int, bytes_max: int) -> tuple[int, int]:
+    """The number at that position and the position behind it."""
+    value = payload[position]
+    if value < 0x80:
+        return value, position + 1
+    value &= 0x7F
+    for count in range(1, bytes_max):
+        byte = payload[position + count]
+        value |= (byte & 0x7F) << 7 * count
+        if byte < 0x80:
+            return value, position + count + 1
+    raise ValueError(position)

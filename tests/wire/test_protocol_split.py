@@ -1,0 +1,160 @@
+"""Splitting a collection, judged by protobuf's own parser."""
+
+from __future__ import annotations
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skyfarer.wire.messages import KeyStringValuePair, SegmentCollection, SegmentObject, SpanObject
+from skyfarer.wire.split import split_repeated
+
+VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
+
+
+def judge(payload: bytes) -> list[bytes] | None:
+    """What protobuf makes of a message whose field 1 is repeated bytes; None when it refuses."""
+    try:
+        return list(_JUDGE.FromString(payload).elements)  # type: ignore[attr-defined]
+    except DecodeError:
+        return None
+
+
+def _judge_class() -> type:
+    file = descriptor_pb2.FileDescriptorProto(name="judge.proto", syntax="proto3")
+    field = file.message_type.add(name="Judge").field.add(name="elements", number=1)
+    field.label, field.type = field.LABEL_REPEATED, field.TYPE_BYTES
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Judge"))
+
+
+_JUDGE = _judge_class()
+
+
+def varint(value: int, padding: int = 0) -> bytes:
+    """`padding` bytes longer than needed, which is legal and never minimal."""
+    groups = [value & 0x7F]
+    while value := value >> 7:
+        groups.append(value & 0x7F)
+    groups += [0] * padding
+    return bytes([group | 0x80 for group in groups[:-1]] + groups[-1:])
+
+
+def field(number: int, wire_type: int, value: bytes) -> bytes:
+    return varint(number << 3 | wire_type) + value
+
+
+def delimited(number: int, value: bytes, padding: int = 0) -> bytes:
+    return field(number, LENGTH, varint(len(value), padding) + value)
+
+
+numbers = st.one_of(st.just(1), st.integers(1, 20), st.integers(1, 2**29 - 1))
+scalars = st.one_of(
+    st.builds(lambda n, v: field(n, VARINT, varint(v)), numbers, st.integers(0, 2**64 - 1)),
+    st.builds(lambda n, v: field(n, FIXED64, v), numbers, st.binary(min_size=8, max_size=8)),
+    st.builds(lambda n, v: field(n, FIXED32, v), numbers, st.binary(min_size=4, max_size=4)),
+    st.builds(delimited, numbers, st.binary(max_size=200), st.integers(0, 3)),
+)
+messages = st.lists(
+    st.recursive(
+        scalars,
+        lambda inner: st.builds(
+            lambda n, body: field(n, GROUP_START, b"".join(body)) + field(n, GROUP_END, b""),
+            numbers,
+            st.lists(inner, max_size=3),
+        ),
+        max_leaves=6,
+    ),
+    max_size=6,
+).map(b"".join)
+
+texts = st.text(max_size=20)
+segments = st.builds(
+    SegmentObject,
+    traceId=texts,
+    traceSegmentId=texts,
+    service=texts,
+    serviceInstance=texts,
+    isSizeLimited=st.booleans(),
+    spans=st.lists(
+        st.builds(
+            SpanObject,
+            spanId=st.integers(-1, 2**31 - 1),
+            startTime=st.integers(-(2**63), 2**63 - 1),
+            operationName=texts,
+            tags=st.lists(st.builds(KeyStringValuePair, key=texts, value=texts), max_size=3),
+        ),
+        max_size=4,
+    ),
+)
+
+
+@given(st.lists(segments, max_size=8))
+def test_split_of_a_collection_is_its_segments(sent: list[SegmentObject]) -> None:
+    payload = SegmentCollection(segments=sent).SerializeToString()
+    parts = split_repeated(payload, 1)
+    assert parts == [segment.SerializeToString() for segment in sent]
+
+
+@given(messages)
+def test_split_of_any_message_is_what_protobuf_finds(payload: bytes) -> None:
+    expected = judge(payload)
+    assert expected is not None
+    assert split_repeated(payload, 1) == expected
+
+
+@given(messages, st.data())
+def test_torn_message_is_refused_exactly_when_protobuf_refuses_it(
+    payload: bytes, data: st.DataObject
+) -> None:
+    torn = payload[: data.draw(st.integers(0, len(payload)))]
+    assert split_repeated(torn, 1) == judge(torn)
+
+
+@given(st.binary(max_size=64))
+def test_garbage_never_raises_and_is_never_split_otherwise_than_by_protobuf(payload: bytes) -> None:
+    parts = split_repeated(payload, 1)
+    assert parts is None or parts == judge(payload)
+
+
+def test_empty_payload_is_an_empty_collection() -> None:
+    assert split_repeated(b"", 1) == []
+
+
+def test_elements_may_be_empty_and_of_any_length() -> None:
+    elements = [b"", b"x" * 127, b"y" * 128, b"z" * 70_000, b""]
+    assert split_repeated(b"".join(delimited(1, element) for element in elements), 1) == elements
+
+
+def test_field_number_above_fifteen_is_found() -> None:
+    assert split_repeated(delimited(1, b"no") + delimited(2000, b"yes"), 2000) == [b"yes"]
+
+
+def test_field_with_another_wire_type_is_skipped_as_unknown() -> None:
+    assert split_repeated(field(1, VARINT, varint(5)) + delimited(1, b"x"), 1) == [b"x"]
+
+
+def test_element_inside_a_group_is_not_an_element_of_the_message() -> None:
+    group = field(9, GROUP_START, delimited(1, b"inner")) + field(9, GROUP_END, b"")
+    assert split_repeated(group + delimited(1, b"outer"), 1) == [b"outer"]
+
+
+def test_malformed_payloads_are_refused() -> None:
+    malformed = {
+        "length beyond the end": bytes.fromhex("0a 05 61"),
+        "tag without a value": bytes.fromhex("0a"),
+        "field number zero": bytes.fromhex("02 00"),
+        "unknown wire type": bytes.fromhex("0e"),
+        "endless varint": bytes.fromhex("08") + b"\xff" * 11,
+        "tag above 32 bits": bytes.fromhex("fa ff ff ff 1f 00"),
+        "length above five bytes": bytes.fromhex("0a 80 80 80 80 80 00"),
+        "group never closed": bytes.fromhex("0b"),
+        "group closed by another": bytes.fromhex("0b 14"),
+        "group never opened": bytes.fromhex("0c"),
+        "groups too deep": b"\x0b" * 101 + b"\x0c" * 101,
+    }
+    for name, payload in malformed.items():
+        assert split_repeated(payload, 1) is None, name
+        assert judge(payload) is None, name
