@@ -1,0 +1,98 @@
+"""The socket side of one agent's connection: its timeouts, and its bound on unread answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from skyfarer.base.units import KIB
+from skyfarer.wire.http2 import keep_alive
+from skyfarer.wire.receiver import Receiver, Refusal
+from skyfarer.wire.session import Session
+
+# Of answers that the peer does not read; beyond it we read no more of the peer.
+OUTPUT_BYTES_MAX: Final = 256 * KIB
+OUTPUT_STALL_TIMEOUT_S: Final = 30.0
+CLOSE_TIMEOUT_S: Final = 5.0
+
+
+class Connection(asyncio.Protocol):
+    """`drain` lets open calls end and takes no new ones; `abort` cuts off. Event loop only."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+        self._session: Session | None = None
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if not self._receiver.admit(self):
+            self.abort()
+            return
+        keep_alive(transport)
+        transport.set_write_buffer_limits(high=OUTPUT_BYTES_MAX)
+        timeout_s = self._receiver.settings.handshake_timeout_s
+        self._set_timer(timeout_s, Refusal.HANDSHAKE_TIMEOUT)
+        self._session = Session(self._receiver, self._loop, transport.write, self._close)
+        self._session.open()
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing or self._session is None:
+            return
+        established = self._session.established
+        self._session.receive(data)
+        if self._session.established and not established and not self._closing:
+            self._cancel_timer()
+
+    def pause_writing(self) -> None:
+        if self._transport is not None and not self._closing:
+            self._transport.pause_reading()
+            self._set_timer(OUTPUT_STALL_TIMEOUT_S, Refusal.OUTPUT_STALLED)
+
+    def resume_writing(self) -> None:
+        if self._transport is not None and not self._closing:
+            self._cancel_timer()
+            self._transport.resume_reading()
+
+    def drain(self) -> None:
+        if self._session is not None and not self._closing:
+            self._session.drain()
+
+    def abort(self) -> None:
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        self._cancel_timer()
+        if self._session is not None:
+            self._session.lost()
+        self._transport = None
+        self._receiver.release(self)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._receiver.count_refused(refusal)
+        self._close()
+
+    def _close(self) -> None:
+        """Sends what is written; a peer that reads none of it is cut off after a while."""
+        if self._closing or self._transport is None:
+            return
+        self._closing = True
+        self._transport.close()
+        self._cancel_timer()
+        self._timer = self._loop.call_later(CLOSE_TIMEOUT_S, self._transport.abort)
+
+    def _set_timer(self, timeout_s: float, refusal: Refusal) -> None:
+        self._cancel_timer()
+        self._timer = self._loop.call_later(timeout_s, self._refuse, refusal)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,80 @@
+"""One call at the sending end: what has come of its answer, and how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from skyfarer.base.units import MIB
+from skyfarer.wire.framing import Splitter
+from skyfarer.wire.status import Status, StatusError, decode_message, of_http, of_trailer
+
+RESPONSE_BYTES_MAX: Final = 4 * MIB
+
+Header = tuple[bytes, bytes]
+
+
+class Outgoing:
+    """`response` is done when the call has ended: the message, or a StatusError.
+
+    `sent`: all of the request is written. `closed`: the stream needs no reset from us.
+    """
+
+    __slots__ = ("_fields", "_messages", "_splitter", "closed", "response", "sent", "stream_id")
+
+    def __init__(self, stream_id: int) -> None:
+        self.stream_id = stream_id
+        self.response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.sent = False
+        self.closed = False
+        self._fields: dict[bytes, bytes] = {}
+        self._splitter: Splitter | None = None
+        self._messages: list[bytes] = []
+
+    @property
+    def ended(self) -> bool:
+        return self.response.done()
+
+    def headers(self, headers: Iterable[Header]) -> None:
+        """Of the answer: its head or its trailers."""
+        self._fields.update(headers)
+
+    def data(self, data: bytes) -> None:
+        if self.ended:
+            return
+        try:
+            if self._splitter is None:
+                encoding = self._fields.get(b"grpc-encoding", b"identity")
+                self._splitter = Splitter(RESPONSE_BYTES_MAX, encoding)
+            self._splitter.feed(data, self._messages)
+        except StatusError as error:
+            self.fail(error)
+
+    def finish(self) -> None:
+        """The server has ended the call."""
+        self.closed = self.sent
+        status, message = self._status()
+        if status is not Status.OK:
+            self.fail(StatusError(status, message))
+        elif not self.sent:
+            # What it has not read it cannot have kept.
+            self.fail(StatusError(Status.UNAVAILABLE, "answered before all messages were sent"))
+        elif not self.ended:
+            self.response.set_result(self._messages[0] if self._messages else b"")
+
+    def fail(self, error: StatusError) -> None:
+        if not self.ended:
+            self.response.set_exception(error)
+
+    def discard(self) -> None:
+        """Nobody waits any more; an error nobody will see is not worth a warning."""
+        if not self.response.cancel() and not self.response.cancelled():
+            self.response.exception()
+
+    def _status(self) -> tuple[Status, str]:
+        number = self._fields.get(b"grpc-status")
+        code = self._fields.get(b":status", b"")
+        if number is None and code != b"200":
+            return of_http(code), f"HTTP status {code.decode('latin-1')}"
+        return of_trailer(number), decode_message(self._fields.get(b"grpc-message", b""))
