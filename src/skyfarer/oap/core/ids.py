@@ -1,0 +1,56 @@
+"""Entity ids, exactly as SkyWalking spells them (they reach the query protocol and its clients).
+
+    service   b64(name).N              N = 1 for a real service, 0 for a conjectured one
+    instance  <service id>_b64(name)
+    endpoint  <service id>_b64(name)
+
+Base64 is the standard alphabet with padding; a blank name is written as `_blank`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+BLANK = "_blank"
+
+
+def _encode(name: str) -> str:
+    text = name if name.strip() else BLANK
+    return base64.b64encode(text.encode("utf-8")).decode("ascii")
+
+
+def _decode(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{text!r} is not a base64 name in an id") from error
+
+
+def service_id(name: str, normal: bool = True) -> str:
+    return f"{_encode(name)}.{1 if normal else 0}"
+
+
+def instance_id(of_service: str, name: str) -> str:
+    return f"{of_service}_{_encode(name)}"
+
+
+def endpoint_id(of_service: str, name: str) -> str:
+    return f"{of_service}_{_encode(name)}"
+
+
+def decode_service_id(identifier: str) -> tuple[str, bool]:
+    """The service's name and whether it is real; ValueError when the text is no service id."""
+    name, dot, flag = identifier.rpartition(".")
+    if not dot or flag not in ("0", "1"):
+        raise ValueError(f"{identifier!r} is not a service id")
+    return _decode(name), flag == "1"
+
+
+def decode_part_id(identifier: str) -> tuple[str, str]:
+    """Of an instance or endpoint id: the service id it belongs to, and its own name."""
+    of_service, underscore, name = identifier.partition("_")
+    if not underscore:
+        raise ValueError(f"{identifier!r} is not an instance or endpoint id")
+    decode_service_id(of_service)
+    return of_service, _decode(name)

@@ -1,0 +1,46 @@
+"""Time buckets: local-time integers in the server's zone (minute 202611150817, day 20261115).
+
+Precision is the number of digits. Storage keeps minute buckets; hour and day follow by division.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+
+MINUTE_MS = 60_000
+
+
+def minute_bucket(epoch_ms: int, zone: tzinfo) -> int:
+    at = datetime.fromtimestamp(epoch_ms // 1000, zone)
+    return ((at.year * 100 + at.month) * 100 + at.day) * 10_000 + at.hour * 100 + at.minute
+
+
+def hour_of(minute: int) -> int:
+    return minute // 100
+
+
+def day_of(minute: int) -> int:
+    return minute // 10_000
+
+
+def start_of(minute: int, zone: tzinfo) -> datetime:
+    """The moment a minute bucket begins; where the clock was set back, its first occurrence."""
+    date, clock = divmod(minute, 10_000)
+    return datetime(
+        date // 10_000, date // 100 % 100, date % 100, clock // 100, clock % 100, tzinfo=zone
+    )
+
+
+def epoch_ms(minute: int, zone: tzinfo) -> int:
+    return int(start_of(minute, zone).timestamp() * 1000)
+
+
+def days_between(first_day: int, last_day: int) -> list[int]:
+    """Every day bucket from first to last, both included."""
+
+    def date(day: int) -> datetime:
+        return datetime(day // 10_000, day // 100 % 100, day % 100)
+
+    count = (date(last_day) - date(first_day)).days + 1
+    days = (date(first_day) + timedelta(days=n) for n in range(max(0, count)))
+    return [(d.year * 100 + d.month) * 100 + d.day for d in days]

@@ -1,0 +1,78 @@
+"""DuckDB: one writing connection behind a lock, a cursor of its own for every read.
+
+A transaction of DuckDB is durable when `COMMIT` returns (its log is synced), and a killed process
+finds the last committed state. The file belongs to one process: a second one is refused by name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from pathlib import Path
+
+import duckdb
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded.reads import Reads
+from skyfarer.oap.storage.embedded.writes import Writes
+
+
+class EmbeddedStorage(Writes, Reads):
+    """The whole storage contract (Writer and Reader) on one DuckDB file."""
+
+    def __init__(self, memory_limit: str = "1GB") -> None:
+        self._memory_limit = memory_limit
+        self._writing = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def start(self, path: Path, zone: tzinfo) -> None:
+        if self._connection is not None:
+            return
+        self._zone = zone
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": self._memory_limit,
+            "autoinstall_known_extensions": False,
+        }
+        try:
+            connection = duckdb.connect(str(path), config=config)
+        except duckdb.IOException as error:
+            raise PermanentError(
+                f"cannot open the storage file {path}: {error}; if another OAP runs on it, "
+                "stop that one or set SKYFARER_DATA_DIR"
+            ) from error
+        connection.execute(schema.FIXED)
+        (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
+        if version > schema.VERSION:
+            connection.close()
+            raise PermanentError(
+                f"{path} has schema {version}, this program knows {schema.VERSION}: "
+                "start the newer program, or move the file away"
+            )
+        self._connection = connection
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        with self._writing:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            raise PermanentError("the storage is not started")
+        return self._connection.cursor()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._writing:
+            cursor = self._cursor()
+            cursor.begin()
+            try:
+                yield cursor
+            except BaseException:
+                cursor.rollback()
+                raise
+            cursor.commit()

@@ -1,0 +1,110 @@
+"""The reading half: what the query room asks."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+
+import duckdb
+
+from skyfarer.oap.core.storage import (
+    Accumulators,
+    Applied,
+    Endpoint,
+    Instance,
+    Parked,
+    Scope,
+    Service,
+)
+from skyfarer.oap.core.time_bucket import day_of, days_between
+from skyfarer.oap.storage.embedded import schema
+
+LANGUAGE = "language"
+UNKNOWN_LANGUAGE = "UNKNOWN"
+
+
+class Reads(ABC):
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    def services(self, layer: str | None) -> list[Service]:
+        rows = self._cursor().execute(
+            """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers
+            FROM service_traffic GROUP BY service_id, name
+            HAVING $1 IS NULL OR list_contains(layers, $1) ORDER BY name""",
+            [layer],
+        )
+        return [_service(*row) for row in rows.fetchall()]
+
+    def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
+        rows = self._cursor().execute(
+            """SELECT id, name, properties FROM instance_traffic
+            WHERE service_id = ? AND last_ping >= ? AND time_bucket <= ? ORDER BY name""",
+            [service_id, start_bucket, end_bucket],
+        )
+        return [_instance(service_id, *row) for row in rows.fetchall()]
+
+    def endpoints(self, service_id: str, keyword: str, limit: int) -> list[Endpoint]:
+        rows = self._cursor().execute(
+            """SELECT id, name FROM endpoint_traffic WHERE service_id = ? AND contains(name, ?)
+            ORDER BY time_bucket DESC, name LIMIT ?""",
+            [service_id, keyword, limit],
+        )
+        return [Endpoint(part, name, service_id) for part, name in rows.fetchall()]
+
+    def series(
+        self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
+    ) -> dict[int, Accumulators]:
+        cursor, found = self._cursor(), {}
+        present = {
+            name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        }
+        for day in days_between(day_of(start_bucket), day_of(end_bucket)):
+            if (table := schema.metrics_table(scope, day)) not in present:
+                continue
+            rows = cursor.execute(
+                f"""SELECT time_bucket, calls, latency_sum, errors FROM {table}
+                WHERE entity_id = ? AND time_bucket BETWEEN ? AND ?""",
+                [entity_id, start_bucket, end_bucket],
+            )
+            found.update({bucket: Accumulators(*sums) for bucket, *sums in rows.fetchall()})
+        return found
+
+    def parked(self, partition: str) -> list[Parked]:
+        rows = self._cursor().execute(
+            """SELECT sequence, kind, reason, payload FROM parked_record
+            WHERE partition = ? ORDER BY sequence""",
+            [partition],
+        )
+        return [Parked(*row) for row in rows.fetchall()]
+
+    def progress(self, partition: str) -> Applied:
+        cursor = self._cursor()
+        cursor.begin()
+        offset = cursor.execute(
+            "SELECT next_sequence, delivered FROM source_offset WHERE partition = ?", [partition]
+        ).fetchall()
+        dropped = cursor.execute(
+            "SELECT reason, records FROM source_dropped WHERE partition = ?", [partition]
+        ).fetchall()
+        cursor.commit()
+        next_sequence, delivered = offset[0] if offset else (0, 0)
+        return Applied(next_sequence, delivered, dict(dropped))
+
+
+def _service(service_id: str, name: str, layers: list[str]) -> Service:
+    group, separator, short = name.partition("::")
+    return Service(
+        id=service_id,
+        name=name,
+        short_name=short if separator else name,
+        group=group if separator else "",
+        layers=tuple(layers),
+        normal=service_id.endswith(".1"),
+    )
+
+
+def _instance(service_id: str, part: str, name: str, properties: str | None) -> Instance:
+    attributes: dict[str, str] = json.loads(properties) if properties else {}
+    language = attributes.pop(LANGUAGE, UNKNOWN_LANGUAGE).upper()
+    return Instance(part, name, service_id, language, tuple(sorted(attributes.items())))

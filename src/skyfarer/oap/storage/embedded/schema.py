@@ -1,0 +1,71 @@
+"""Tables of the embedded storage.
+
+Time series lie in one table a day (`metrics_service_20261115`, `segment_20261115`), so that data
+expires by dropping whole tables. Names of such tables are built from an enum and an integer alone;
+everything that came from outside is a bound parameter.
+"""
+
+from __future__ import annotations
+
+from skyfarer.oap.core.storage import Scope
+
+VERSION = 1
+
+FIXED = f"""
+CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY);
+INSERT INTO schema_version SELECT {VERSION} WHERE NOT EXISTS (FROM schema_version);
+CREATE TABLE IF NOT EXISTS source_offset (
+    partition VARCHAR PRIMARY KEY, next_sequence BIGINT NOT NULL, delivered BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_dropped (
+    partition VARCHAR, reason VARCHAR, records BIGINT NOT NULL, PRIMARY KEY (partition, reason));
+CREATE TABLE IF NOT EXISTS parked_record (
+    partition VARCHAR, sequence BIGINT, kind INTEGER, reason VARCHAR, payload BLOB,
+    PRIMARY KEY (partition, sequence));
+CREATE TABLE IF NOT EXISTS service_traffic (
+    id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
+    layer VARCHAR NOT NULL, time_bucket BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS instance_traffic (
+    id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
+    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL, properties VARCHAR);
+CREATE TABLE IF NOT EXISTS endpoint_traffic (
+    id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
+    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
+"""
+
+
+def metrics_table(scope: Scope, day: int) -> str:
+    return f"metrics_{scope.value}_{day:08d}"
+
+
+def segment_table(day: int) -> str:
+    return f"segment_{day:08d}"
+
+
+def metrics_ddl(scope: Scope, day: int) -> str:
+    return f"""
+CREATE TABLE IF NOT EXISTS {metrics_table(scope, day)} (
+    entity_id VARCHAR, time_bucket BIGINT, calls BIGINT NOT NULL, latency_sum BIGINT NOT NULL,
+    errors BIGINT NOT NULL, PRIMARY KEY (entity_id, time_bucket))"""
+
+
+def segment_ddl(day: int) -> str:
+    return f"""
+CREATE TABLE IF NOT EXISTS {segment_table(day)} (
+    segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
+    service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
+    latency BIGINT, is_error BOOLEAN, data_binary BLOB)"""
+
+
+def named(column: str) -> str:
+    """A name as it stands in an id: base64, a blank one as `_blank` (oap.core.ids)."""
+    return f"base64(encode(CASE WHEN trim({column}) = '' THEN '_blank' ELSE {column} END))"
+
+
+SERVICE_ID = f"{named('service')} || '.1'"
+INSTANCE_ID = f"{SERVICE_ID} || '_' || {named('instance')}"
+ENDPOINT_ID = f"{SERVICE_ID} || '_' || {named('endpoint')}"
+ENTITY_ID = {
+    Scope.SERVICE: SERVICE_ID,
+    Scope.INSTANCE: INSTANCE_ID,
+    Scope.ENDPOINT: ENDPOINT_ID,
+}

@@ -1,0 +1,176 @@
+"""The writing half: a batch of the pipeline in one transaction."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import tzinfo
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.layers import Layer, layer_named
+from skyfarer.oap.core.storage import Analysed, Heartbeat, Scope
+from skyfarer.oap.core.time_bucket import MINUTE_MS, day_of, minute_bucket
+from skyfarer.oap.storage.embedded import schema
+
+
+class Writes(ABC):
+    _zone: tzinfo
+
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
+
+    def applied(self, partition: str) -> int:
+        return _applied(self._cursor(), partition)
+
+    def known_segments(self, ids: pa.ChunkedArray, minutes: pa.ChunkedArray) -> Iterable[str]:
+        cursor = self._cursor()
+        cursor.register("wanted", pa.table({"segment_id": ids}))
+        present = {
+            name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        }
+        for day in {day_of(bucket) for bucket in self._buckets(minutes).values()}:
+            if (table := schema.segment_table(day)) in present:
+                query = f"SELECT segment_id FROM {table} SEMI JOIN wanted USING (segment_id)"
+                yield from (found for (found,) in cursor.execute(query).fetchall())
+
+    def apply(self, batch: Analysed) -> None:
+        with self._transaction() as cursor:
+            applied = _applied(cursor, batch.partition)
+            if applied != batch.first:
+                raise PermanentError(
+                    f"a batch of {batch.partition} begins at {batch.first}, "
+                    f"but storage has applied it up to {applied}"
+                )
+            self._store_segments(cursor, batch.segments)
+            for scope, deltas in batch.metrics.items():
+                self._merge_metrics(cursor, scope, deltas)
+            for beat in batch.heartbeats:
+                self._store_heartbeat(cursor, beat)
+            _park(cursor, batch)
+            _advance(cursor, batch)
+
+    def _buckets(self, minutes: pa.ChunkedArray) -> dict[int, int]:
+        """Epoch minute → minute bucket, for the few that a batch holds."""
+        return {
+            minute: minute_bucket(minute * MINUTE_MS, self._zone)
+            for minute in pc.unique(minutes).to_pylist()
+        }
+
+    def _days(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> Iterator[int]:
+        """Registers `incoming` rows and their `bucket` table; yields the days they fall on."""
+        buckets = self._buckets(rows["minute"])
+        pairs = {"minute": list(buckets.keys()), "bucket": list(buckets.values())}
+        cursor.register("incoming", rows)
+        cursor.register("bucket", pa.table(pairs))
+        yield from sorted({day_of(bucket) for bucket in buckets.values()})
+
+    def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        for day in self._days(cursor, rows):
+            cursor.execute(schema.segment_ddl(day))
+            cursor.execute(
+                f"""INSERT INTO {schema.segment_table(day)}
+                SELECT segment_id, trace_id, {schema.SERVICE_ID}, {schema.INSTANCE_ID},
+                       {schema.ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
+                       latency, is_error, data_binary
+                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
+                [day],
+            )
+
+    def _merge_metrics(
+        self, cursor: duckdb.DuckDBPyConnection, scope: Scope, deltas: pa.Table
+    ) -> None:
+        for day in self._days(cursor, deltas):
+            cursor.execute(schema.metrics_ddl(scope, day))
+            cursor.execute(
+                f"""INSERT INTO {schema.metrics_table(scope, day)}
+                SELECT {schema.ENTITY_ID[scope]}, bucket, sum(calls), sum(latency_sum), sum(errors)
+                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ? GROUP BY ALL
+                ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
+                    latency_sum = latency_sum + excluded.latency_sum,
+                    errors = errors + excluded.errors""",
+                [day],
+            )
+        if deltas.num_rows:
+            cursor.execute(_TRAFFIC[scope])
+
+    def _store_heartbeat(self, cursor: duckdb.DuckDBPyConnection, beat: Heartbeat) -> None:
+        service, bucket = (
+            ids.service_id(beat.service),
+            minute_bucket(beat.minute * MINUTE_MS, self._zone),
+        )
+        layer = layer_named(beat.layer)
+        cursor.execute(
+            "INSERT OR IGNORE INTO service_traffic VALUES (?, ?, ?, ?, ?)",
+            [f"{service[:-2]}.{layer.value}", service, beat.service, layer.name, bucket],
+        )
+        known = cursor.execute(
+            "SELECT properties FROM instance_traffic WHERE id = ?",
+            [instance := ids.instance_id(service, beat.instance)],
+        ).fetchall()
+        properties = json.loads(known[0][0] or "{}") if known else {}
+        properties.update(beat.properties or {})
+        cursor.execute(
+            """INSERT INTO instance_traffic VALUES ($1, $2, $3, $4, $4, $5)
+            ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
+                properties = excluded.properties""",
+            [instance, service, beat.instance, bucket, json.dumps(properties)],
+        )
+
+
+_PART_TRAFFIC = """INSERT INTO {kind}_traffic
+    SELECT {part_id}, {service_id}, {kind}, min(bucket), max(bucket){more}
+    FROM incoming JOIN bucket USING (minute) WHERE {kind} <> '' GROUP BY ALL
+    ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
+        time_bucket = least(time_bucket, excluded.time_bucket)"""
+_TRAFFIC = {
+    Scope.SERVICE: f"""INSERT OR IGNORE INTO service_traffic
+        SELECT {schema.named("service")} || '.{Layer.GENERAL.value}', {schema.SERVICE_ID}, service,
+            '{Layer.GENERAL.name}', min(bucket)
+        FROM incoming JOIN bucket USING (minute) GROUP BY ALL""",
+    Scope.INSTANCE: _PART_TRAFFIC.format(
+        kind="instance", part_id=schema.INSTANCE_ID, service_id=schema.SERVICE_ID, more=", NULL"
+    ),
+    Scope.ENDPOINT: _PART_TRAFFIC.format(
+        kind="endpoint", part_id=schema.ENDPOINT_ID, service_id=schema.SERVICE_ID, more=""
+    ),
+}
+
+
+def _applied(cursor: duckdb.DuckDBPyConnection, partition: str) -> int:
+    query = "SELECT next_sequence FROM source_offset WHERE partition = ?"
+    rows = cursor.execute(query, [partition]).fetchall()
+    return int(rows[0][0]) if rows else 0
+
+
+def _park(cursor: duckdb.DuckDBPyConnection, batch: Analysed) -> None:
+    for record in batch.parked:
+        cursor.execute(
+            "INSERT INTO parked_record VALUES (?, ?, ?, ?, ?)",
+            [batch.partition, record.sequence, record.kind, record.reason, record.payload],
+        )
+
+
+def _advance(cursor: duckdb.DuckDBPyConnection, batch: Analysed) -> None:
+    delivered = batch.end - batch.first - sum(batch.dropped.values())
+    cursor.execute(
+        """INSERT INTO source_offset VALUES (?, ?, ?)
+        ON CONFLICT DO UPDATE SET next_sequence = excluded.next_sequence,
+            delivered = delivered + excluded.delivered""",
+        [batch.partition, batch.end, delivered],
+    )
+    for reason, records in batch.dropped.items():
+        cursor.execute(
+            """INSERT INTO source_dropped VALUES (?, ?, ?)
+            ON CONFLICT DO UPDATE SET records = records + excluded.records""",
+            [batch.partition, reason, records],
+        )

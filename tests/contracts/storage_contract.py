@@ -1,0 +1,193 @@
+"""What every storage provider must do. A provider's test file subclasses and gives `storage`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.storage import Accumulators, Analysed, Applied, Heartbeat, Parked, Scope
+
+NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
+MINUTE = NOON // 60_000
+BUCKET = 202611151200
+SEGMENTS = pa.schema(
+    {
+        "segment_id": pa.string(),
+        "trace_id": pa.string(),
+        "service": pa.string(),
+        "instance": pa.string(),
+        "endpoint": pa.string(),
+        "minute": pa.int64(),
+        "start_time": pa.int64(),
+        "latency": pa.int64(),
+        "is_error": pa.bool_(),
+        "data_binary": pa.binary(),
+    }
+)
+KEYS = {
+    Scope.SERVICE: ("service",),
+    Scope.INSTANCE: ("service", "instance"),
+    Scope.ENDPOINT: ("service", "endpoint"),
+}
+
+
+def segment(segment_id: str, at_ms: int = NOON, **other: Any) -> dict[str, Any]:
+    row = {"segment_id": segment_id, "trace_id": "t", "service": "shop", "instance": "shop-1"}
+    row |= {"endpoint": "/pay", "minute": at_ms // 60_000, "start_time": at_ms}
+    return row | {"latency": 12, "is_error": False, "data_binary": b"\x00raw"} | other
+
+
+def delta(minute: int = MINUTE, **other: Any) -> dict[str, Any]:
+    row = {"service": "shop", "instance": "shop-1", "endpoint": "/pay", "minute": minute}
+    return row | {"calls": 1, "latency_sum": 10, "errors": 0} | other
+
+
+def batch(
+    first: int,
+    end: int,
+    segments: Sequence[dict[str, Any]] = (),
+    deltas: Sequence[dict[str, Any]] = (),
+    **other: Any,
+) -> Analysed:
+    metrics: Mapping[Scope, pa.Table] = {
+        scope: _table([{k: d[k] for k in (*keys, *_SUMS)} for d in deltas], keys)
+        for scope, keys in KEYS.items()
+    }
+    rows = pa.Table.from_pylist(list(segments), schema=SEGMENTS)
+    return Analysed("queue-a", first, end, rows, metrics, **other)
+
+
+_SUMS = ("minute", "calls", "latency_sum", "errors")
+
+
+def _table(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> pa.Table:
+    schema = {key: pa.string() for key in keys} | {name: pa.int64() for name in _SUMS}
+    return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+
+
+def _minutes(count: int) -> pa.ChunkedArray:
+    return pa.chunked_array([[MINUTE] * count])
+
+
+class StorageContract:
+    def test_a_partition_never_seen_begins_at_zero(self, storage: Any) -> None:
+        assert storage.applied("queue-a") == 0
+        assert storage.progress("queue-a") == Applied(0, 0, {})
+
+    def test_results_and_offset_are_stored_together(self, storage: Any) -> None:
+        storage.apply(batch(0, 2, [segment("a"), segment("b")], [delta(calls=2, latency_sum=20)]))
+        assert storage.applied("queue-a") == 2
+        series = storage.series(Scope.SERVICE, ids.service_id("shop"), BUCKET, BUCKET)
+        assert series == {BUCKET: Accumulators(2, 20, 0)}
+
+    def test_a_batch_that_does_not_begin_at_the_offset_stores_nothing(self, storage: Any) -> None:
+        storage.apply(batch(0, 1, [segment("a")], [delta()]))
+        for first in (0, 2):
+            with pytest.raises(PermanentError):
+                storage.apply(batch(first, 3, [segment("b")], [delta()]))
+        assert storage.applied("queue-a") == 1
+        assert list(storage.known_segments(pa.chunked_array([["b"]]), _minutes(1))) == []
+
+    def test_a_batch_that_fails_midway_leaves_no_trace(self, storage: Any) -> None:
+        with pytest.raises(Exception, match=r"(?i)duplicate|unique|constraint"):
+            storage.apply(batch(0, 2, [segment("a"), segment("a")], [delta()]))
+        assert storage.applied("queue-a") == 0
+        assert storage.services(None) == []
+        assert list(storage.known_segments(pa.chunked_array([["a"]]), _minutes(1))) == []
+
+    def test_deltas_of_several_batches_add_up_per_minute_and_scope(self, storage: Any) -> None:
+        storage.apply(batch(0, 1, deltas=[delta(), delta(minute=MINUTE + 1, errors=1)]))
+        storage.apply(batch(1, 2, deltas=[delta(calls=3, latency_sum=90, errors=2)]))
+        shop = ids.service_id("shop")
+        expected = {BUCKET: Accumulators(4, 100, 2), BUCKET + 1: Accumulators(1, 10, 1)}
+        for scope, entity in (
+            (Scope.SERVICE, shop),
+            (Scope.INSTANCE, ids.instance_id(shop, "shop-1")),
+            (Scope.ENDPOINT, ids.endpoint_id(shop, "/pay")),
+        ):
+            assert storage.series(scope, entity, BUCKET, BUCKET + 1) == expected
+        assert storage.series(Scope.SERVICE, shop, BUCKET + 1, BUCKET + 1) == {
+            BUCKET + 1: Accumulators(1, 10, 1)
+        }
+
+    def test_a_series_runs_over_midnight(self, storage: Any) -> None:
+        late = MINUTE + 11 * 60 + 59
+        storage.apply(batch(0, 1, deltas=[delta(minute=late), delta(minute=late + 1)]))
+        shop = ids.service_id("shop")
+        series = storage.series(Scope.SERVICE, shop, 202611152359, 202611160000)
+        assert sorted(series) == [202611152359, 202611160000]
+
+    def test_known_segments_are_found_in_their_day_only(self, storage: Any) -> None:
+        storage.apply(batch(0, 2, [segment("a"), segment("b", NOON + 86_400_000)]))
+        wanted = pa.chunked_array([["a", "b", "c"]])
+        both = pa.chunked_array([[MINUTE, MINUTE + 1440, MINUTE]])
+        assert sorted(storage.known_segments(wanted, both)) == ["a", "b"]
+        assert list(storage.known_segments(wanted, _minutes(3))) == ["a"]
+
+    def test_entities_are_listed_with_the_ids_of_the_protocol(self, storage: Any) -> None:
+        storage.apply(batch(0, 2, deltas=[delta(), delta(service=" ", instance="", endpoint="é")]))
+        shop, blank = ids.service_id("shop"), ids.service_id(" ")
+        assert {(s.id, s.name, s.layers, s.normal) for s in storage.services("GENERAL")} == {
+            (shop, "shop", ("GENERAL",), True),
+            (blank, " ", ("GENERAL",), True),
+        }
+        assert storage.services("MESH") == []
+        assert [i.id for i in storage.instances(shop, BUCKET, BUCKET)] == [
+            ids.instance_id(shop, "shop-1")
+        ]
+        assert [e.id for e in storage.endpoints(blank, "", 10)] == [ids.endpoint_id(blank, "é")]
+
+    def test_endpoints_are_searched_by_keyword_and_limited(self, storage: Any) -> None:
+        names = ["/pay", "/pay/late", "/cart%", "/cart'; DROP TABLE endpoint_traffic; --"]
+        storage.apply(batch(0, 1, deltas=[delta(endpoint=name) for name in names]))
+        shop = ids.service_id("shop")
+        assert {e.name for e in storage.endpoints(shop, "/pay", 10)} == {"/pay", "/pay/late"}
+        assert {e.name for e in storage.endpoints(shop, "%", 10)} == {"/cart%"}
+        assert {e.name for e in storage.endpoints(shop, "';", 10)} == {names[3]}
+        assert len(storage.endpoints(shop, "", 3)) == 3
+
+    def test_an_instance_is_listed_while_it_gives_signs_of_life(self, storage: Any) -> None:
+        storage.apply(batch(0, 1, deltas=[delta()]))
+        ping = Heartbeat("shop", "shop-1", "GENERAL", MINUTE + 5, None)
+        storage.apply(batch(1, 2, heartbeats=[ping]))
+        shop = ids.service_id("shop")
+        assert storage.instances(shop, BUCKET + 5, BUCKET + 9) != []
+        assert storage.instances(shop, BUCKET + 6, BUCKET + 9) == []
+        assert storage.instances(shop, BUCKET - 9, BUCKET - 1) == []
+
+    def test_properties_are_merged_and_survive_a_plain_ping(self, storage: Any) -> None:
+        told = [{"language": "python", "os": "linux"}, {"os": "bsd"}, None]
+        beats = [Heartbeat("shop", "shop-1", "GENERAL", MINUTE, properties) for properties in told]
+        storage.apply(batch(0, 3, heartbeats=beats))
+        (instance,) = storage.instances(ids.service_id("shop"), BUCKET, BUCKET)
+        assert instance.language == "PYTHON"
+        assert instance.attributes == (("os", "bsd"),)
+
+    def test_a_service_seen_in_two_layers_is_one_service(self, storage: Any) -> None:
+        beats = [Heartbeat("shop", "i", layer, MINUTE, None) for layer in ("GENERAL", "MESH")]
+        storage.apply(batch(0, 2, heartbeats=beats))
+        (service,) = storage.services("MESH")
+        assert service.layers == ("GENERAL", "MESH")
+
+    def test_a_service_name_gives_its_group(self, storage: Any) -> None:
+        storage.apply(batch(0, 1, deltas=[delta(service="team::shop")]))
+        (service,) = storage.services(None)
+        assert (service.group, service.short_name) == ("team", "shop")
+
+    def test_progress_balances_delivered_and_dropped(self, storage: Any) -> None:
+        parked = [Parked(1, 1, "undecodable: no", b"\xff\x00"), Parked(2, 9, "unknown_kind", b"")]
+        counts = {"undecodable": 1, "unknown_kind": 1}
+        storage.apply(batch(0, 3, [segment("a")], [delta()], parked=parked, dropped=counts))
+        storage.apply(batch(3, 5, dropped={"undecodable": 2}))
+        assert storage.progress("queue-a") == Applied(5, 1, {"undecodable": 3, "unknown_kind": 1})
+        assert storage.parked("queue-a") == parked
+
+    def test_partitions_do_not_share_offsets(self, storage: Any) -> None:
+        storage.apply(batch(0, 4))
+        assert storage.applied("queue-b") == 0

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pytest
+
+from contracts.storage_contract import NOON, StorageContract, batch, delta, segment
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.storage import Scope
+from skyfarer.oap.storage.embedded import EmbeddedStorage
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
+    storage = EmbeddedStorage()
+    storage.start(tmp_path / "skyfarer.duckdb", UTC)
+    yield storage
+    storage.stop()
+
+
+class TestEmbeddedStorage(StorageContract):
+    pass
+
+
+def test_raw_bytes_of_a_segment_are_stored_whole(storage: EmbeddedStorage) -> None:
+    payload = bytes(range(256))
+    storage.apply(batch(0, 1, [segment("a", data_binary=payload)]))
+    rows = storage._cursor().execute("SELECT data_binary, time_bucket FROM segment_20261115")
+    assert rows.fetchall() == [(payload, 20261115120000)]
+
+
+def test_buckets_are_in_the_servers_zone(tmp_path: Path) -> None:
+    storage = EmbeddedStorage()
+    storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Asia/Kolkata"))
+    storage.apply(batch(0, 1, [segment("a")], [delta()]))
+    shop = ids.service_id("shop")
+    assert list(storage.series(Scope.SERVICE, shop, 202611151730, 202611151730)) == [202611151730]
+    storage.stop()
+
+
+def test_minutes_that_fall_together_when_clocks_go_back_are_added(tmp_path: Path) -> None:
+    storage = EmbeddedStorage()
+    storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Europe/Berlin"))
+    first = 1_792_888_200_000 // 60_000  # 2026-10-25 02:30 in summer time, and again an hour later
+    storage.apply(batch(0, 1, deltas=[delta(minute=first), delta(minute=first + 60)]))
+    series = storage.series(Scope.SERVICE, ids.service_id("shop"), 202610250000, 202610252359)
+    assert {bucket: row.calls for bucket, row in series.items()} == {202610250230: 2}
+    storage.stop()
+
+
+def test_a_second_process_is_refused_by_name(storage: EmbeddedStorage, tmp_path: Path) -> None:
+    program = (
+        "import sys; from datetime import UTC; from pathlib import Path\n"
+        "from skyfarer.oap.storage.embedded import EmbeddedStorage\n"
+        "EmbeddedStorage().start(Path(sys.argv[1]), UTC)"
+    )
+    path = tmp_path / "skyfarer.duckdb"
+    other = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
+    assert other.returncode != 0
+    assert f"cannot open the storage file {path}" in other.stderr
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    first = EmbeddedStorage()
+    first.start(path, UTC)
+    first.stop()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE schema_version SET version = 99")
+    with pytest.raises(PermanentError, match="has schema 99"):
+        EmbeddedStorage().start(path, UTC)
+
+
+def test_start_and_stop_are_safe_twice_and_unstarted(tmp_path: Path) -> None:
+    storage, path = EmbeddedStorage(), tmp_path / "skyfarer.duckdb"
+    storage.stop()
+    storage.start(path, UTC)
+    storage.start(path, UTC)
+    storage.stop()
+    storage.stop()
+    with pytest.raises(PermanentError, match="not started"):
+        storage.applied("queue-a")
+
+
+WRITER = """
+import sys
+from datetime import UTC
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from contracts.storage_contract import batch, delta, segment
+from skyfarer.oap.storage.embedded import EmbeddedStorage
+storage = EmbeddedStorage()
+storage.start(Path(sys.argv[1]), UTC)
+number = storage.applied("queue-a")
+while True:
+    storage.apply(batch(number, number + 1, [segment(f"s{number}")], [delta()]))
+    number += 1
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_process_keeps_what_was_applied_and_nothing_in_part(tmp_path: Path) -> None:
+    path, applied = tmp_path / "skyfarer.duckdb", 0
+    for acknowledged in (3, 17, 40):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, path, Path(__file__).parents[2]],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        for _ in range(acknowledged):
+            applied = int(process.stdout.readline())
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        storage = EmbeddedStorage()
+        storage.start(path, UTC)
+        reached = storage.applied("queue-a")
+        assert reached >= applied
+        series = storage.series(Scope.SERVICE, ids.service_id("shop"), 202611151200, 202611151200)
+        assert series[202611151200].calls == reached
+        (stored,) = storage._cursor().execute("SELECT count(*) FROM segment_20261115").fetchall()
+        assert stored == (reached,)
+        storage.stop()
+
+
+def test_noon_is_where_the_contract_says() -> None:
+    assert NOON == 1_794_744_000_000
