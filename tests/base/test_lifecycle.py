@@ -4,17 +4,7 @@ import pytest
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.base.lifecycle import start_all, stop_all
-
-
-class HandClock:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now_ms(self) -> int:
-        return int(self.seconds * 1000)
-
-    def monotonic_s(self) -> float:
-        return self.seconds
+from skyfarer.testing.clock import HandClock
 
 
 class Part:

@@ -56,9 +56,7 @@ class Reads(ABC):
         self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
     ) -> dict[int, Accumulators]:
         cursor, found = self._cursor(), {}
-        present = {
-            name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-        }
+        present = schema.present(cursor)
         for day in days_between(day_of(start_bucket), day_of(end_bucket)):
             if (table := schema.metrics_table(scope, day)) not in present:
                 continue

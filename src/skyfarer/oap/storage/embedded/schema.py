@@ -7,6 +7,8 @@ everything that came from outside is a bound parameter.
 
 from __future__ import annotations
 
+import duckdb
+
 from skyfarer.oap.core.storage import Scope
 
 VERSION = 1
@@ -31,6 +33,11 @@ CREATE TABLE IF NOT EXISTS endpoint_traffic (
     id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
     time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
 """
+
+
+def present(cursor: duckdb.DuckDBPyConnection) -> set[str]:
+    """The tables there are, those of the days included."""
+    return {name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
 
 
 def metrics_table(scope: Scope, day: int) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from datetime import tzinfo
 
 import duckdb
@@ -35,9 +36,7 @@ class Writes(ABC):
     def known_segments(self, ids: pa.ChunkedArray, minutes: pa.ChunkedArray) -> Iterable[str]:
         cursor = self._cursor()
         cursor.register("wanted", pa.table({"segment_id": ids}))
-        present = {
-            name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-        }
+        present = schema.present(cursor)
         for day in {day_of(bucket) for bucket in self._buckets(minutes).values()}:
             if (table := schema.segment_table(day)) in present:
                 query = f"SELECT segment_id FROM {table} SEMI JOIN wanted USING (segment_id)"
@@ -54,9 +53,10 @@ class Writes(ABC):
             self._store_segments(cursor, batch.segments)
             for scope, deltas in batch.metrics.items():
                 self._merge_metrics(cursor, scope, deltas)
-            for beat in batch.heartbeats:
-                self._store_heartbeat(cursor, beat)
-            _park(cursor, batch)
+            if batch.heartbeats:
+                self._store_heartbeats(cursor, batch.heartbeats)
+            if batch.parked:
+                _park(cursor, batch)
             _advance(cursor, batch)
 
     def _buckets(self, minutes: pa.ChunkedArray) -> dict[int, int]:
@@ -103,30 +103,59 @@ class Writes(ABC):
         if deltas.num_rows:
             cursor.execute(_TRAFFIC[scope])
 
-    def _store_heartbeat(self, cursor: duckdb.DuckDBPyConnection, beat: Heartbeat) -> None:
-        service, bucket = (
-            ids.service_id(beat.service),
-            minute_bucket(beat.minute * MINUTE_MS, self._zone),
-        )
-        layer = layer_named(beat.layer)
-        cursor.execute(
-            "INSERT OR IGNORE INTO service_traffic VALUES (?, ?, ?, ?, ?)",
-            [f"{service[:-2]}.{layer.value}", service, beat.service, layer.name, bucket],
-        )
-        known = cursor.execute(
-            "SELECT properties FROM instance_traffic WHERE id = ?",
-            [instance := ids.instance_id(service, beat.instance)],
-        ).fetchall()
-        properties = json.loads(known[0][0] or "{}") if known else {}
-        properties.update(beat.properties or {})
-        cursor.execute(
-            """INSERT INTO instance_traffic VALUES ($1, $2, $3, $4, $4, $5)
-            ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
-                properties = excluded.properties""",
-            [instance, service, beat.instance, bucket, json.dumps(properties)],
-        )
+    def _store_heartbeats(
+        self, cursor: duckdb.DuckDBPyConnection, beats: Sequence[Heartbeat]
+    ) -> None:
+        """One row an instance, whatever it said how often: properties are merged key by key."""
+        rows = [self._beat_row(beat) for beat in beats]
+        cursor.register("beat", pa.Table.from_pylist(rows, schema=_BEAT))
+        cursor.execute(_BEAT_SERVICES)
+        known = cursor.execute(_KNOWN_PROPERTIES).fetchall()
+        properties = {part: json.loads(text) for part, text in known if text}
+        for row, beat in zip(rows, beats, strict=True):
+            properties.setdefault(row["id"], {}).update(beat.properties or {})
+        texts = {part: json.dumps(pairs) for part, pairs in properties.items()}
+        merged = {row["id"]: {**row, "properties": texts[row["id"]]} for row in rows}
+        cursor.register("beat", pa.Table.from_pylist(list(merged.values()), schema=_BEAT))
+        cursor.execute(_BEAT_INSTANCES)
+
+    def _beat_row(self, beat: Heartbeat) -> dict[str, str | int]:
+        service, layer = ids.service_id(beat.service), layer_named(beat.layer)
+        return {
+            "id": ids.instance_id(service, beat.instance),
+            "service_id": service,
+            "service": beat.service,
+            "instance": beat.instance,
+            "row_id": f"{service[:-2]}.{layer.value}",
+            "layer": layer.name,
+            "bucket": minute_bucket(beat.minute * MINUTE_MS, self._zone),
+        }
 
 
+_PARKED = pa.schema(
+    {
+        "sequence": pa.int64(),
+        "kind": pa.int32(),
+        "reason": pa.string(),
+        "payload": pa.binary(),
+    }
+)
+_BEAT = pa.schema(
+    {
+        **dict.fromkeys(("id", "service_id", "service", "instance", "row_id"), pa.string()),
+        "layer": pa.string(),
+        "bucket": pa.int64(),
+        "properties": pa.string(),
+    }
+)
+_BEAT_SERVICES = """INSERT OR IGNORE INTO service_traffic
+    SELECT row_id, any_value(service_id), any_value(service), any_value(layer), min(bucket)
+    FROM beat GROUP BY row_id"""
+_KNOWN_PROPERTIES = "SELECT id, properties FROM instance_traffic SEMI JOIN beat USING (id)"
+_BEAT_INSTANCES = """INSERT INTO instance_traffic
+    SELECT id, service_id, instance, bucket, bucket, properties FROM beat
+    ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
+        properties = excluded.properties"""
 _PART_TRAFFIC = """INSERT INTO {kind}_traffic
     SELECT {part_id}, {service_id}, {kind}, min(bucket), max(bucket){more}
     FROM incoming JOIN bucket USING (minute) WHERE {kind} <> '' GROUP BY ALL
@@ -153,11 +182,13 @@ def _applied(cursor: duckdb.DuckDBPyConnection, partition: str) -> int:
 
 
 def _park(cursor: duckdb.DuckDBPyConnection, batch: Analysed) -> None:
-    for record in batch.parked:
-        cursor.execute(
-            "INSERT INTO parked_record VALUES (?, ?, ?, ?, ?)",
-            [batch.partition, record.sequence, record.kind, record.reason, record.payload],
-        )
+    rows = [asdict(record) for record in batch.parked]
+    cursor.register("incoming", pa.Table.from_pylist(rows, schema=_PARKED))
+    cursor.execute(
+        """INSERT INTO parked_record
+        SELECT ?, sequence, kind, reason, payload FROM incoming""",
+        [batch.partition],
+    )
 
 
 def _advance(cursor: duckdb.DuckDBPyConnection, batch: Analysed) -> None:

@@ -1,0 +1,57 @@
+"""The built-in providers: module → provider → constructor and configuration.
+
+A constructor takes its bound configuration and nothing else. Its module is imported when it is
+chosen, and not before; the configuration is a light class of `settings`. Others add providers as
+entry points of the group `skyfarer.<module>`; their constructors carry the configuration's class
+as `config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from skyfarer.base.plugins import Catalog
+from skyfarer.oap.boot.settings import (
+    AnalyzerConfig,
+    CoreConfig,
+    DuckDBConfig,
+    NoKeys,
+    PrometheusConfig,
+    SharingServerConfig,
+)
+
+_PROVIDERS: Final = "skyfarer.oap.boot.providers"
+
+ROWS: Final[Mapping[str, Mapping[str, str]]] = {
+    "cluster": {"standalone": f"{_PROVIDERS}.cluster:StandaloneProvider"},
+    "core": {"default": f"{_PROVIDERS}.core:CoreProvider"},
+    "storage": {"duckdb": f"{_PROVIDERS}.storage:DuckDBProvider"},
+    "agent-analyzer": {"default": f"{_PROVIDERS}.analysis:AnalysisProvider"},
+    "receiver-sharing-server": {"default": f"{_PROVIDERS}.receivers:ReceiverProvider"},
+    "query": {"graphql": f"{_PROVIDERS}.query:QueryProvider"},
+    "telemetry": {"prometheus": f"{_PROVIDERS}.telemetry:TelemetryProvider"},
+}
+
+CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
+    ("cluster", "standalone"): NoKeys,
+    ("core", "default"): CoreConfig,
+    ("storage", "duckdb"): DuckDBConfig,
+    ("agent-analyzer", "default"): AnalyzerConfig,
+    ("receiver-sharing-server", "default"): SharingServerConfig,
+    ("query", "graphql"): NoKeys,
+    ("telemetry", "prometheus"): PrometheusConfig,
+}
+
+EXTRAS: Final[Mapping[str, str]] = dict.fromkeys(
+    ("duckdb", "google", "graphql", "numpy", "ptars", "pyarrow", "pyspark", "starlette", "uvicorn"),
+    "oap",
+)
+
+CATALOG: Final = Catalog(ROWS, EXTRAS)
+
+
+def config_type(catalog: Catalog, module: str, provider: str) -> type[Any]:
+    """Without an import for a built-in provider."""
+    built_in = CONFIGS.get((module, provider))
+    return built_in or catalog.resolve(module, provider).config

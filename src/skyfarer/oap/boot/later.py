@@ -1,0 +1,89 @@
+"""Names of SkyWalking 6.2 to 10.4 that this version knows and does not use yet.
+
+A stock application.yml must load: what stands here is read and reported in one line, where a
+misspelt name is an error. A name leaves this file on the day its capability arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+MODULES: Final = _names(
+    """
+    admin-server ai-pipeline alarm aws-firehose cilium-fetcher configuration
+    configuration-discovery debugging-query dsl-debugging envoy-metric event-analyzer exporter
+    gen-ai-analyzer health-checker inspect istio-telemetry kafka-fetcher log-analyzer logql
+    prometheus-fetcher promql query-zipkin receiver-async-profiler receiver-browser receiver-clr
+    receiver-ebpf receiver-event receiver-jvm receiver-log receiver-meter receiver-oc
+    receiver-otel receiver-pprof receiver-profile receiver-register receiver-runtime-rule
+    receiver-so11y receiver-telegraf receiver-trace receiver-zabbix receiver-zipkin
+    receiver_jaeger receiver_zipkin service-mesh status status-query traceQL ui-management
+    """
+)
+
+PROVIDERS: Final[Mapping[str, frozenset[str]]] = {
+    "cluster": _names("zookeeper kubernetes consul etcd nacos"),
+    "storage": _names(
+        """
+        banyandb elasticsearch elasticsearch7 h2 influxdb iotdb mysql mysql-sharding opensearch
+        postgresql tidb zipkin-elasticsearch zipkin-elasticsearch7
+        """
+    ),
+    "telemetry": _names("none so11y"),
+}
+
+_REST: Final = """
+    restContextPath restMinThreads restMaxThreads restIdleTimeOut restAcceptQueueSize
+    restAcceptorPriorityDelta httpMaxRequestHeaderSize restSSLEnabled restSSLKeyPath
+    restSSLCertChainPath
+    """
+_GRPC: Final = """
+    gRPCThreadPoolSize gRPCThreadPoolQueueSize gRPCSslEnabled gRPCSslKeyPath gRPCSslCertChainPath
+    """
+
+KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
+    ("core", "default"): _names(
+        f"""
+        {_REST} {_GRPC} gRPCSslTrustedCAPath downsampling enableDataKeeperExecutor
+        dataKeeperExecutePeriod l1FlushPeriod storageSessionTimeout persistentPeriod
+        enableDatabaseSession topNReportPeriod activeExtraModelColumns serviceCacheRefreshInterval
+        searchableTracesTags searchableLogsTags searchableAlarmTags
+        autocompleteTagKeysQueryMaxSize autocompleteTagValuesQueryMaxSize prepareThreads
+        enableEndpointNameGroupingByOpenapi syncPeriodHttpUriRecognitionPattern
+        trainingPeriodHttpUriRecognitionPattern maxHttpUrisNumberPerService enableHierarchy
+        maxHeapMemoryUsagePercent maxDirectMemoryUsage remoteTimeout
+        maxSizeOfNetworkAddressAlias maxSizeOfProfileTask maxSizeOfPprofTask
+        maxPageSizeOfQueryProfileSnapshot maxSizeOfAnalyzeProfileSnapshot
+        maxDurationOfQueryEBPFProfilingData minuteMetricsDataTTL hourMetricsDataTTL
+        dayMetricsDataTTL monthMetricsDataTTL otherMetricsDataTTL syncThreads maxSyncOperationNum
+        """
+    ),
+    ("agent-analyzer", "default"): _names(
+        """
+        traceSamplingPolicySettingsFile slowDBAccessThreshold forceSampleErrorSegment
+        segmentStatusAnalysisStrategy noUpstreamRealAddressAgents meterAnalyzerActiveFiles
+        slowCacheReadThreshold slowCacheWriteThreshold traceAnalysis maxSlowSQLLength
+        sampleRate slowTraceSegmentThreshold
+        """
+    ),
+    ("receiver-sharing-server", "default"): _names(
+        f"""
+        {_REST} {_GRPC} restHost restPort gRPCHost gRPCPort maxConcurrentCallsPerConnection
+        maxMessageSize gRPCSslTrustedCAsPath authentication host contextPath jettyMinThreads
+        jettyMaxThreads jettyIdleTimeOut jettyAcceptorPriorityDelta jettyAcceptQueueSize
+        """
+    ),
+    ("query", "graphql"): _names(
+        "path enableLogTestTool maxQueryComplexity enableUpdateUITemplate enableOnDemandPodLog"
+    ),
+    ("telemetry", "prometheus"): _names("sslEnabled sslKeyPath sslCertChainPath"),
+}
+
+# Whoever sets one of these believes to be protected: to go on without it would be a lie.
+PROTECTION: Final = _names("authentication gRPCSslEnabled restSSLEnabled sslEnabled")

@@ -1,0 +1,103 @@
+"""agent-analyzer.default: the Spark job from ingest queue to storage, and the ledger over both."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from skyfarer.oap.boot.providers.core import Node
+from skyfarer.oap.boot.providers.receivers import IngestQueue
+from skyfarer.oap.boot.settings import AnalyzerConfig
+from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.storage import Ledger, Reader, Writer
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
+from skyfarer.oap.pipeline.session import SparkSettings
+from skyfarer.queue.reader import Reader as QueueReader
+
+
+class Books:
+    """The OAP's ledger: what the queue accepted against what storage says became of it."""
+
+    def __init__(self) -> None:
+        self._queue: QueueReader | None = None
+        self._storage: Reader | None = None
+
+    def open(self, queue: QueueReader, storage: Reader) -> None:
+        self._queue, self._storage = queue, storage
+
+    def ledger(self) -> Ledger:
+        if self._queue is None or self._storage is None:
+            return Ledger(0, 0, 0, {})
+        applied = self._storage.progress(self._queue.queue_id)
+        accepted = self._queue.writing()
+        return Ledger(
+            accepted, applied.delivered, accepted - applied.next_sequence, applied.dropped
+        )
+
+
+ANALYSIS = Module("agent-analyzer", (Books,))
+
+
+class AnalysisProvider(Provider):
+    name = "default"
+    module = ANALYSIS
+    config = AnalyzerConfig
+    requires = ("core", "storage", "receiver-sharing-server")
+
+    def __init__(self, config: AnalyzerConfig) -> None:
+        self._config = config
+        self._books = Books()
+        self._queue: QueueReader | None = None
+        self._job: AnalysisJob | None = None
+
+    def prepare(self, offer: Offer) -> None:
+        offer(Books, self._books)
+
+    def start(self, modules: ModuleHolder) -> None:
+        node = modules.find("core").service(Node)
+        ingest = modules.find("receiver-sharing-server").service(IngestQueue)
+        storage = modules.find("storage")
+        self._queue = QueueReader(ingest.directory)
+        self._queue.start()
+        self._books.open(self._queue, storage.service(Reader))
+        self._job = AnalysisJob(
+            self._settings(node, ingest),
+            storage.service(Writer),
+            node.registry,
+            node.health,
+            node.clock,
+            node.fail,
+        )
+        self._job.start()
+
+    def stop(self, timeout_s: float) -> None:
+        if self._job is not None:
+            self._job.stop(timeout_s)
+        if self._queue is not None:
+            self._queue.stop()
+
+    def _settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
+        return JobSettings(
+            queue_directory=ingest.directory,
+            consumer=ingest.consumer,
+            spark=SparkSettings(
+                master=self._config.sparkMaster,
+                driver_memory=self._config.driverMemory,
+                shuffle_partitions=self._config.shufflePartitions,
+                scratch=node.data_directory / "spark",
+            ),
+            records_max=self._config.batchRecordsMax,
+            splits=_parallelism(self._config.sparkMaster),
+            naming=NamingSettings(
+                node.config.serviceNameMaxLength,
+                node.config.instanceNameMaxLength,
+                node.config.endpointNameMaxLength,
+            ),
+        )
+
+
+def _parallelism(master: str) -> int:
+    """Into how many tasks a large batch is cut: the threads of a local master, else the cores."""
+    threads = re.fullmatch(r"local\[(\d+)\]", master)
+    return int(threads.group(1)) if threads else os.cpu_count() or 1

@@ -1,0 +1,80 @@
+"""core.default: what every other module asks for: identity, clock, metrics, health."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+
+from skyfarer.base.clock import Clock, SystemClock
+from skyfarer.oap.boot.settings import CoreConfig
+from skyfarer.oap.core.modules import Module, Offer, Provider
+from skyfarer.telemetry import table
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.telemetry.process import ProcessMetrics
+
+
+class Fate:
+    """Why the program must end: the first reason given; waiting on it is how it lives."""
+
+    def __init__(self) -> None:
+        self._sealed = threading.Event()
+        self.failure = ""
+
+    def fail(self, reason: str) -> None:
+        if not self._sealed.is_set():
+            self.failure = reason
+            self._sealed.set()
+
+    def end(self) -> None:
+        self._sealed.set()
+
+    def wait(self) -> str:
+        """The reason of a failure, or nothing when the end was asked for."""
+        while not self._sealed.wait(1.0):  # in slices, so that signals are handled
+            continue
+        return self.failure
+
+
+@dataclass(frozen=True)
+class Node:
+    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside."""
+
+    config: CoreConfig
+    registry: Registry
+    health: Health
+    clock: Clock
+    zone: tzinfo
+    data_directory: Path
+    fail: Callable[[str], None]
+
+
+CORE = Module("core", (Node,))
+
+
+class CoreProvider(Provider):
+    name = "default"
+    module = CORE
+    config = CoreConfig
+    requires = ("cluster",)
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        self.fate = Fate()
+
+    def prepare(self, offer: Offer) -> None:
+        directory = self._config.dataDirectory.absolute()
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        registry = Registry(table.OAP)
+        ProcessMetrics().register(registry)
+        zone = datetime.now().astimezone().tzinfo or UTC
+        self.node = Node(
+            self._config, registry, Health(), SystemClock(), zone, directory, self.fate.fail
+        )
+        offer(Node, self.node)
+
+    def after_start(self) -> None:
+        self.node.health.started()

@@ -1,0 +1,1 @@
+"""What the decoded records mean, as DataFrame operations that run in the JVM."""

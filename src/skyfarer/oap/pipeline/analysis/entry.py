@@ -1,0 +1,84 @@
+"""Entry spans: who was called, how often, how long it took, how often it failed.
+
+An entry span with several references (a consumer of a batch of messages) is one call a reference;
+without any it is one call. Names are cut to the configured lengths before they are grouped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+ENTRY = 0
+MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True)
+class NamingSettings:
+    service_chars_max: int = 70
+    instance_chars_max: int = 70
+    endpoint_chars_max: int = 150
+
+
+def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
+    """One small row a record of the queue: all but the payload, which never passes through Spark.
+
+    A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
+    last in the list; it fails when any of its spans does.
+    """
+    spans = F.col("segment.spans")
+    named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
+    start = F.array_min(F.transform(spans, lambda s: s["startTime"]))
+    end = F.array_max(F.transform(spans, lambda s: s["endTime"]))
+    return rows.select(
+        "sequence",
+        "kind",
+        "reason",
+        F.col("segment.traceSegmentId").alias("segment_id"),
+        F.col("segment.traceId").alias("trace_id"),
+        _cut("segment.service", naming.service_chars_max).alias("service"),
+        _cut("segment.serviceInstance", naming.instance_chars_max).alias("instance"),
+        F.substring(
+            F.coalesce(F.try_element_at(named, F.lit(-1))["operationName"], F.lit("")),
+            1,
+            naming.endpoint_chars_max,
+        ).alias("endpoint"),
+        start.alias("start_time"),
+        (end - start).alias("latency"),
+        F.exists(spans, lambda s: s["isError"]).alias("is_error"),
+        F.coalesce("properties.service", "ping.service").alias("beat_service"),
+        F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
+        F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
+        F.col("properties.properties").alias("beat_properties"),
+    )
+
+
+def calls(rows: DataFrame, naming: NamingSettings) -> DataFrame:
+    """Deltas per (service, instance, endpoint, epoch minute): calls, latency_sum, errors."""
+    spans = (
+        rows.where(F.col("reason").isNull() & F.col("segment").isNotNull())
+        .select(
+            F.col("segment.service").alias("service"),
+            F.col("segment.serviceInstance").alias("instance"),
+            F.explode("segment.spans").alias("span"),
+        )
+        .where((F.col("span.spanType") == ENTRY) & ~F.col("span.skipAnalysis"))
+    )
+    times = F.greatest(F.size("span.refs"), F.lit(1)).cast("long")
+    latency = F.col("span.endTime") - F.col("span.startTime")
+    return spans.groupBy(
+        _cut("service", naming.service_chars_max).alias("service"),
+        _cut("instance", naming.instance_chars_max).alias("instance"),
+        _cut("span.operationName", naming.endpoint_chars_max).alias("endpoint"),
+        F.floor(F.col("span.startTime") / MINUTE_MS).alias("minute"),
+    ).agg(
+        F.sum(times).alias("calls"),
+        F.sum(latency * times).alias("latency_sum"),
+        F.sum(F.when(F.col("span.isError"), times).otherwise(0)).alias("errors"),
+    )
+
+
+def _cut(name: str, chars_max: int) -> Column:
+    return F.substring(F.col(name), 1, chars_max)

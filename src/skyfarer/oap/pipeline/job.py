@@ -1,0 +1,170 @@
+"""The analysis job of a node: one session, one streaming query, from queue to storage.
+
+Where to begin is asked of storage at every start; Spark's checkpoint is made anew each time, so a
+lost, stale or damaged one cannot matter. A query that fails is started again from what storage
+holds, after a pause that grows; if it fails that often without moving on, or the JVM is gone, the
+job reports itself dead through `failed` and the program ends rather than pretend.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skyfarer.base.backoff import Backoff, BackoffSettings
+from skyfarer.base.clock import Clock
+from skyfarer.oap.core.storage import Writer
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.session import SparkSettings, spark_session
+from skyfarer.oap.pipeline.sink import BatchSink
+from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.warmup import warm_up
+from skyfarer.queue.consumer import Consumer
+from skyfarer.queue.reader import Reader
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+
+FAILURES_MAX = 8
+"""So many failures in a row at the same offset, and the job gives up."""
+PART = "analysis"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    queue_directory: Path
+    consumer: str
+    spark: SparkSettings
+    records_max: int = 100_000
+    splits: int = 2
+    decoder: str = "ptars"
+    naming: NamingSettings = field(default_factory=NamingSettings)
+
+
+class AnalysisJob:
+    """start() returns when the query runs; batches are then applied on Spark's own threads."""
+
+    def __init__(
+        self,
+        settings: JobSettings,
+        storage: Writer,
+        registry: Registry,
+        health: Health,
+        clock: Clock,
+        failed: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._storage = storage
+        self._health = health
+        self._failed = failed
+        self._queue = Reader(settings.queue_directory)
+        self._consumer = Consumer(settings.queue_directory, settings.consumer)
+        self._sink = BatchSink(
+            storage, self._queue, self._consumer, settings.naming, registry, clock
+        )
+        self._session: SparkSession | None = None
+        self._query: StreamingQuery | None = None
+        self._stopping = threading.Event()
+        self._watch = threading.Thread(target=self._watch_query, name="analysis", daemon=True)
+
+    def start(self) -> None:
+        self._queue.start()
+        self._consumer.start()
+        self._session = spark_session(self._settings.spark)
+        self._session.dataSource.register(QueueSource)
+        warm_up(self._session, self._settings.spark.scratch, self._settings.splits)
+        self._query = self._start_query(self._session)
+        self._health.set(PART, True)
+        self._watch.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Lets the running batch end; what is not applied yet stays in the queue."""
+        if self._session is None or self._stopping.is_set():
+            return
+        self._stopping.set()
+        if self._query is not None:
+            self._query.stop()
+        self._watch.join(timeout_s)
+        self._session.stop()
+        self._consumer.stop()
+        self._queue.stop()
+
+    def _start_query(self, session: SparkSession) -> StreamingQuery:
+        checkpoint = self._settings.spark.scratch / "checkpoint"
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        start = self._storage.applied(self._queue.queue_id)
+        self._consumer.commit(start)
+        log.info("analysis begins at record %d of queue %s", start, self._queue.queue_id)
+        rows = (
+            session.readStream.format(QueueSource.name())
+            .option("directory", str(self._settings.queue_directory))
+            .option("start", start)
+            .option("records_max", self._settings.records_max)
+            .option("splits", self._settings.splits)
+            .option("decoder", self._settings.decoder)
+            .load()
+        )
+        return (
+            rows.writeStream.queryName("analysis")
+            .option("checkpointLocation", str(checkpoint))
+            .foreachBatch(self._sink)
+            .start()
+        )
+
+    def _watch_query(self) -> None:
+        backoff = Backoff(BackoffSettings(initial_s=0.5, maximum_s=30.0), Random())
+        failures, failed_at = 0, -1
+        while not self._stopping.is_set():
+            reason = self._await_end()
+            if self._stopping.is_set():
+                return
+            at = self._storage.applied(self._queue.queue_id)
+            failures = failures + 1 if at == failed_at else 1
+            failed_at = at
+            self._health.set(PART, False, reason)
+            log.error("analysis failed at record %d (%d in a row): %s", at, failures, reason)
+            if failures >= FAILURES_MAX or not self._restart(backoff.next_s()):
+                self._failed(f"analysis cannot go on at record {at}: {reason}")
+                return
+            self._health.set(PART, True)
+
+    def _await_end(self) -> str:
+        assert self._query is not None
+        try:
+            self._query.awaitTermination()
+        except PySparkException as error:
+            return _cause(error)
+        except (Py4JError, Py4JNetworkError, OSError) as error:
+            return f"Spark's JVM is gone ({type(error).__name__})"
+        return "the query ended by itself"
+
+    def _restart(self, pause_s: float) -> bool:
+        if self._stopping.wait(pause_s):
+            return True
+        assert self._session is not None
+        try:
+            self._query = self._start_query(self._session)
+        except (PySparkException, Py4JError, OSError) as error:
+            log.error("analysis cannot be started again: %s", _cause(error))
+            return False
+        return True
+
+
+def _cause(error: BaseException) -> str:
+    """What went wrong, out of the pages that Spark prints: the last line of Python's traceback."""
+    lines = [
+        line for line in str(error).splitlines() if re.match(r"[\w.]+(Error|Exception|\w): ", line)
+    ]
+    return lines[-1].strip() if lines else str(error).partition("\n")[0]

@@ -1,0 +1,53 @@
+"""The Spark session, set for micro-batches (figures: docs/adr/001-exactly-once.md, ADR 006)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from skyfarer.oap.pipeline.java import java_home
+
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    master: str = "local[*]"
+    driver_memory: str = "1g"
+    shuffle_partitions: int = 2
+    scratch: Path = Path("data/spark")
+
+
+def spark_session(settings: SparkSettings) -> SparkSession:
+    """Starts the JVM, once a process: its Java and Python are read from the environment."""
+    settings.scratch.mkdir(parents=True, exist_ok=True)
+    os.environ["JAVA_HOME"] = str(java_home(os.environ, settings.scratch))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    options = {
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+        "spark.driver.memory": settings.driver_memory,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(settings.scratch / "local"),
+        "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
+        "spark.sql.shuffle.partitions": settings.shuffle_partitions,
+        "spark.sql.adaptive.enabled": False,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": True,
+        "spark.sql.streaming.pollingDelay": "50ms",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing"
+            ".FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS}",
+    }
+    builder = SparkSession.builder.master(settings.master).appName("skyfarer")
+    for key, value in options.items():
+        builder = builder.config(key, str(value))
+    return builder.getOrCreate()

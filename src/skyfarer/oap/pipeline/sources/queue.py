@@ -1,0 +1,130 @@
+"""The ingest queue as a Spark source, `skyfarer-queue`: a stream, or a stretch of it read at once.
+
+Options: `directory` of the queue; `start`, the first sequence wanted (what storage has applied);
+`splits`, into how many tasks a large stretch is cut; `decoder`; for a stream `records_max` a
+micro-batch, otherwise `end`. The offset is the next sequence to read. `commit` is left alone on
+purpose: Spark calls it one batch late and never for the last one, so the sink tells the queue what
+storage holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
+from pyspark.sql.types import StructType
+
+from skyfarer.oap.pipeline.sources.rows import row_schema, rows
+from skyfarer.queue.reader import Reader
+
+SPLIT_RECORDS_MIN = 2_000
+"""Below this many records a task's own cost exceeds the gain of running two."""
+
+
+@dataclass
+class Stretch(InputPartition):
+    start: int
+    end: int
+
+
+class QueueSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "skyfarer-queue"
+
+    def schema(self) -> StructType:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        return from_arrow_schema(row_schema())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return QueueReader(self.options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return QueueStreamReader(self.options)
+
+
+class _Opened:
+    """The queue as each process opens it for itself: in the driver and in every worker."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._directory = Path(options["directory"])
+        self._splits = int(options["splits"])
+        self._decoder = options.get("decoder", "ptars")
+        self._reader: Reader | None = None
+
+    def reader(self) -> Reader:
+        if self._reader is None:
+            self._reader = Reader(self._directory)
+            self._reader.start()
+        return self._reader
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.stop()
+            self._reader = None
+
+    def stretches(self, start: int, end: int) -> list[InputPartition]:
+        count = end - start
+        splits = max(1, min(self._splits, count // SPLIT_RECORDS_MIN))
+        edges = [start + count * n // splits for n in range(splits + 1)]
+        return [Stretch(a, b) for a, b in pairwise(edges) if b > a]
+
+    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, Stretch):
+            return  # Spark's stand-in where there is no partition to read
+        for run in self.reader().runs(partition.start, partition.end):
+            yield from rows(run, self._decoder)
+
+
+class QueueReader(DataSourceReader):
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._queue = _Opened(options)
+        self._start, self._end = int(options["start"]), int(options["end"])
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return self._queue.stretches(self._start, self._end)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._queue.rows(partition)
+
+
+class QueueStreamReader(DataSourceStreamReader):
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._queue = _Opened(options)
+        self._start = int(options["start"])
+        self._records_max = int(options["records_max"])
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"sequence": self._start}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self._records_max)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        writing = self._queue.reader().writing()
+        if isinstance(limit, ReadMaxRows):
+            writing = min(writing, start["sequence"] + limit.max_rows)
+        return {"sequence": writing}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return self._queue.stretches(start["sequence"], end["sequence"])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._queue.rows(partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing: see the module's docstring."""
+
+    def stop(self) -> None:
+        self._queue.close()

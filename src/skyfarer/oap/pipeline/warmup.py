@@ -1,0 +1,52 @@
+"""A few segments of our own through the whole analysis, before the node says that it is ready.
+
+The first batch after a start is slow: the JVM compiles the plan, workers are started and import
+their libraries. So that no agent's data waits for that, and a node that cannot analyse says so at
+its start, a small queue in the scratch directory goes the same way first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from skyfarer.base.units import MIB
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings, calls, records
+from skyfarer.oap.pipeline.sources.queue import SPLIT_RECORDS_MIN, QueueSource
+from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.writer import Writer
+from skyfarer.wire.messages import SegmentObject, SpanObject
+from skyfarer.wire.rpc import Kind
+
+SEGMENT_BYTES = 2 * MIB
+
+
+def warm_up(session: SparkSession, scratch: Path, splits: int) -> None:
+    directory = scratch / "warm-up"
+    shutil.rmtree(directory, ignore_errors=True)
+    count = splits * SPLIT_RECORDS_MIN
+    _fill(directory, count)
+    source = session.read.format(QueueSource.name()).option("directory", str(directory))
+    rows = source.option("start", 0).option("end", count).option("splits", splits).load().persist()
+    try:
+        told = records(rows, NamingSettings()).toArrow().num_rows
+        counted = calls(rows, NamingSettings()).toArrow()["calls"].to_pylist()
+    finally:
+        rows.unpersist()
+    assert (told, counted) == (count, [count]), "the analysis of known segments is wrong"
+    shutil.rmtree(directory)
+
+
+def _fill(directory: Path, count: int) -> None:
+    span = SpanObject(spanId=0, parentSpanId=-1, operationName="/", startTime=1, endTime=2)
+    known = SegmentObject(traceSegmentId="known", service="warm-up", spans=[span])
+    settings = QueueSettings(
+        directory, SEGMENT_BYTES, capacity_bytes=4 * SEGMENT_BYTES, record_bytes_max=MIB
+    )
+    queue = Writer(settings)
+    queue.start()
+    for _ in range(count // 1000):
+        queue.append(Kind.SEGMENT, [known.SerializeToString()] * 1000)
+    queue.stop(0)

@@ -1,0 +1,151 @@
+"""Durations of the query protocol: text in the server's time zone to time buckets and back.
+
+A duration is a range of buckets, both ends included. It is kept as minute buckets, which is what
+storage has, and as the step's own buckets, one point of a chart each.
+
+    step    text               bucket          minutes of one bucket (first … last)
+    MINUTE  yyyy-MM-dd HHmm    202611150817    itself
+    HOUR    yyyy-MM-dd HH      2026111508      bucket·100   … bucket·100   + 59
+    DAY     yyyy-MM-dd         20261115        bucket·10⁴   … bucket·10⁴   + 2359
+    SECOND  yyyy-MM-dd HHmmss  20261115081759  the minute it falls in
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import Enum
+
+from skyfarer.oap.core import time_bucket
+from skyfarer.oap.query.errors import QueryError
+
+POINTS_MAX = 500
+_FIRST_YEAR = 1970
+_LAST_YEAR = 9998  # one year short of what datetime can add a step to
+
+
+@dataclass(frozen=True)
+class _Shape:
+    text: str
+    pattern: re.Pattern[str]
+    format: str
+
+
+class Step(Enum):
+    DAY = "DAY"
+    HOUR = "HOUR"
+    MINUTE = "MINUTE"
+    SECOND = "SECOND"
+
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_SHAPES = {
+    Step.DAY: _Shape("yyyy-MM-dd", re.compile(_DATE), "%Y-%m-%d"),
+    Step.HOUR: _Shape("yyyy-MM-dd HH", re.compile(_DATE + " [0-9]{2}"), "%Y-%m-%d %H"),
+    Step.MINUTE: _Shape("yyyy-MM-dd HHmm", re.compile(_DATE + " [0-9]{4}"), "%Y-%m-%d %H%M"),
+    Step.SECOND: _Shape("yyyy-MM-dd HHmmss", re.compile(_DATE + " [0-9]{6}"), "%Y-%m-%d %H%M%S"),
+}
+
+# Per step that metrics have: digits a minute bucket has more, its last minute, minutes in all.
+_MINUTES = {Step.DAY: (10_000, 2359, 1440), Step.HOUR: (100, 59, 60), Step.MINUTE: (1, 0, 1)}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One bucket of a chart. `epoch_ms` is the moment it begins."""
+
+    bucket: int
+    epoch_ms: int
+    first_minute: int
+    last_minute: int
+
+
+@dataclass(frozen=True)
+class Duration:
+    step: Step
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def of(cls, argument: Mapping[str, str]) -> Duration:
+        """From the protocol's input value; QueryError when a text does not fit or start > end."""
+        step = Step(argument["step"])
+        start, end = _moment(argument["start"], step), _moment(argument["end"], step)
+        if start > end:
+            raise QueryError(
+                f"duration starts at {argument['start']!r}, after its end {argument['end']!r}"
+            )
+        return cls(step, start, end)
+
+    @property
+    def start_minute(self) -> int:
+        return _bucket(self.start, Step.MINUTE)
+
+    @property
+    def end_minute(self) -> int:
+        last = _MINUTES.get(self.step, (1, 0, 1))[1]
+        return _bucket(self.end, Step.MINUTE) + last
+
+    def points(self, zone: tzinfo) -> list[Point]:
+        """Every bucket in order. An hour that the clock repeats is one bucket, and one point."""
+        if self.step is Step.SECOND:
+            raise QueryError("metrics are kept by the minute: use step MINUTE, HOUR or DAY")
+        points: dict[int, Point] = {}
+        end = _bucket(self.end, self.step)
+        for moment in _moments(self.start, self.step, zone):
+            bucket = _bucket(moment, self.step)
+            if bucket > end:
+                break
+            if len(points) == POINTS_MAX and bucket not in points:
+                unit = self.step.value.lower()
+                raise QueryError(f"duration has more than {POINTS_MAX} {unit}s")
+            points.setdefault(bucket, _point(bucket, self.step, zone))
+        return list(points.values())
+
+
+def bucket_of_minute(minute: int, step: Step) -> int:
+    return minute // _MINUTES[step][0]
+
+
+def minutes_of(step: Step) -> int:
+    return _MINUTES[step][2]
+
+
+def _moment(text: str, step: Step) -> datetime:
+    shape = _SHAPES[step]
+    if shape.pattern.fullmatch(text):
+        try:
+            moment = datetime.strptime(text, shape.format)
+        except ValueError:
+            moment = datetime.min
+        if _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+            return moment
+    raise QueryError(f"{text[:40]!r} is not a time of step {step.value}, written {shape.text}")
+
+
+def _moments(start: datetime, step: Step, zone: tzinfo) -> Iterator[datetime]:
+    """Local times a step apart: days by the calendar, hours and minutes by the elapsed time."""
+    if step is Step.DAY:
+        day = start
+        while True:
+            yield day
+            day += timedelta(days=1)
+    moment = start.replace(tzinfo=zone).astimezone(UTC)
+    while True:
+        yield moment.astimezone(zone)
+        moment += timedelta(minutes=minutes_of(step))
+
+
+def _bucket(moment: datetime, step: Step) -> int:
+    day = (moment.year * 100 + moment.month) * 100 + moment.day
+    return (day * 10_000 + moment.hour * 100 + moment.minute) // _MINUTES[step][0]
+
+
+def _point(bucket: int, step: Step, zone: tzinfo) -> Point:
+    scale, last, _ = _MINUTES[step]
+    first_minute = bucket * scale
+    return Point(
+        bucket, time_bucket.epoch_ms(first_minute, zone), first_minute, first_minute + last
+    )

@@ -1,0 +1,162 @@
+"""The HTTP door of the query room.
+
+    POST /graphql        {"query", "variables", "operationName"} → 200 with data and errors
+    GET  /healthcheck    200 when healthy, 503 when not
+    GET  /status/ledger  accepted, delivered, queued, dropped by reason, balanced
+
+A body that is no request at all is 400, one too large 413, a server with too much to do 503; each
+carries the same `{"errors": [{"message"}]}`, so that a client has one place to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from skyfarer.oap.core.storage import Ledger
+from skyfarer.oap.query import limits
+from skyfarer.oap.query.engine import Engine, Request
+from skyfarer.oap.query.errors import QueryError
+from skyfarer.telemetry.health import Health
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Door:
+    """Runs on the event loop; whatever may block is handed to `workers`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        ledger: Callable[[], Ledger],
+        health: Health,
+        workers: Executor,
+    ) -> None:
+        self._engine = engine
+        self._ledger = ledger
+        self._health = health
+        self._workers = workers
+        self._waiting = 0
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/graphql", self.graphql, methods=["POST"]),
+                Route("/healthcheck", self.healthcheck, methods=["GET"]),
+                Route("/status/ledger", self.ledger, methods=["GET"]),
+            ]
+        )
+
+    async def graphql(self, http: HttpRequest) -> Response:
+        try:
+            request = parse_request(await _body(http))
+        except _TooLargeError as refusal:
+            return _refusal(413, refusal)
+        except QueryError as refusal:
+            return _refusal(400, refusal)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        try:
+            return _json(200, await self._in_worker(lambda: self._engine.answer(request)))
+        except _BusyError as refusal:
+            return _refusal(503, refusal)
+
+    async def healthcheck(self, http: HttpRequest) -> Response:
+        score = self._health.score()
+        return _json(
+            200 if score == 0 else 503, {"score": score, "details": self._health.details()}
+        )
+
+    async def ledger(self, http: HttpRequest) -> Response:
+        try:
+            ledger = await self._in_worker(self._ledger)
+        except _BusyError as refusal:
+            return _refusal(503, refusal)
+        except Exception:
+            log.exception("the ledger could not be read")
+            return _refusal(503, QueryError("the ledger cannot be read now"))
+        return _json(200, _ledger(ledger))
+
+    async def _in_worker(self, call: Callable[[], T]) -> T:
+        if self._waiting >= limits.REQUESTS_WAITING_MAX:
+            raise _BusyError("too many requests are waiting; try again in a moment")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._workers, call)
+        finally:
+            self._waiting -= 1
+
+
+class _TooLargeError(QueryError):
+    pass
+
+
+class _BusyError(QueryError):
+    pass
+
+
+async def _body(http: HttpRequest) -> bytes:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.BODY_TIMEOUT_S):
+            async for chunk in http.stream():
+                body += chunk
+                if len(body) > limits.BODY_BYTES_MAX:
+                    raise _TooLargeError(f"the body is larger than {limits.BODY_BYTES_MAX} bytes")
+    except TimeoutError:
+        raise QueryError(f"the body took longer than {limits.BODY_TIMEOUT_S:g} s") from None
+    return bytes(body)
+
+
+def parse_request(body: bytes) -> Request:
+    """QueryError when the bytes are no GraphQL request in JSON."""
+    try:
+        document = json.loads(body, parse_constant=_no_constant)
+        if b"\\u" in body:  # an escaped half of a surrogate pair is no text anyone can store
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError):
+        raise QueryError("the body is not JSON") from None
+    if not isinstance(document, dict) or not isinstance(document.get("query"), str):
+        raise QueryError('the body must be a JSON object with a "query" text')
+    variables, operation = document.get("variables"), document.get("operationName")
+    if variables is not None and not isinstance(variables, dict):
+        raise QueryError('"variables" must be an object')
+    if operation is not None and not isinstance(operation, str):
+        raise QueryError('"operationName" must be text')
+    return Request(document["query"], variables or {}, operation or None)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _ledger(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "accepted": ledger.accepted,
+        "delivered": ledger.delivered,
+        "queued": ledger.queued,
+        "dropped": dict(ledger.dropped),
+        "balanced": ledger.balanced,
+    }
+
+
+def _refusal(status: int, refusal: QueryError) -> Response:
+    return _json(status, {"errors": [{"message": str(refusal)}]})
+
+
+def _json(status: int, content: dict[str, Any]) -> Response:
+    # ASCII escapes: storage may hold a lone surrogate, and that must not cost the answer.
+    text = json.dumps(content, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")

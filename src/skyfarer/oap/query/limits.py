@@ -1,0 +1,103 @@
+"""Bounds on what a client may send, all in one place.
+
+The largest honest documents are the SkyWalking UI's: about 200 aliased expressions of some 25
+fields and 60 tokens each. Depth leaves room for the standard introspection query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    InlineFragmentNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+)
+
+from skyfarer.base.units import KIB, MIB
+from skyfarer.oap.query.errors import QueryError
+
+BODY_BYTES_MAX = 1 * MIB
+BODY_TIMEOUT_S = 10.0
+TOKENS_MAX = 20_000
+FIELDS_MAX = 6_000
+DEPTH_MAX = 16
+NESTING_MAX = 64  # fields, inline fragments and spreads alike, so that no walk runs out of stack
+ERRORS_MAX = 20
+ENDPOINTS_MAX = 1_000
+WORKERS = 8
+REQUESTS_WAITING_MAX = 128
+CONNECTIONS_MAX = 512
+
+# Parsed documents are remembered, since clients send the same few again and again.
+DOCUMENTS_REMEMBERED_MAX = 64
+DOCUMENT_REMEMBERED_BYTES_MAX = 16 * KIB
+
+
+def check_size(document: DocumentNode) -> None:
+    """QueryError when the document has too many fields or nests too deep, fragments unfolded.
+
+    Runs before validation, whose cost grows faster than the document.
+    """
+    fragments = {
+        node.name.value: node
+        for node in document.definitions
+        if isinstance(node, FragmentDefinitionNode)
+    }
+    measure = _Measure(fragments)
+    fields = depth = 0
+    for node in document.definitions:
+        if isinstance(node, OperationDefinitionNode | FragmentDefinitionNode):
+            more, deep = measure.of(node.selection_set)
+            fields, depth = fields + more, max(depth, deep)
+    if fields > FIELDS_MAX:
+        raise QueryError(f"the document selects {fields} fields, more than {FIELDS_MAX}")
+    if depth > DEPTH_MAX:
+        raise QueryError(f"the document nests {depth} levels deep, more than {DEPTH_MAX}")
+
+
+class _Measure:
+    """Fields and depth of selections. A fragment is measured once, however often it is spread."""
+
+    def __init__(self, fragments: Mapping[str, FragmentDefinitionNode]) -> None:
+        self._fragments = fragments
+        self._known: dict[str, tuple[int, int] | None] = {}
+        self._nesting = 0
+
+    def of(self, selected: SelectionSetNode | None) -> tuple[int, int]:
+        if self._nesting == NESTING_MAX:
+            raise QueryError(f"the document nests its selections more than {NESTING_MAX} times")
+        self._nesting += 1
+        fields = depth = 0
+        for node in selected.selections if selected else ():
+            more, deep = self._of_node(node)
+            fields, depth = fields + more, max(depth, deep)
+        self._nesting -= 1
+        return fields, depth
+
+    def _of_node(self, node: object) -> tuple[int, int]:
+        if isinstance(node, FieldNode):
+            fields, depth = self.of(node.selection_set)
+            return fields + 1, depth + 1
+        if isinstance(node, InlineFragmentNode):
+            return self.of(node.selection_set)
+        assert isinstance(node, FragmentSpreadNode)
+        return self._of_fragment(node.name.value)
+
+    def _of_fragment(self, name: str) -> tuple[int, int]:
+        fragment = self._fragments.get(name)
+        if fragment is None:
+            return 0, 0
+        if name in self._known:
+            known = self._known[name]
+            if known is None:
+                raise QueryError(f"fragment {name} spreads itself")
+            return known
+        self._known[name] = None
+        measured = self.of(fragment.selection_set)
+        self._known[name] = measured
+        return measured

@@ -1,0 +1,143 @@
+"""Root fields of the schema, one method each, from storage values to the protocol's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from skyfarer import __version__
+from skyfarer.base.clock import Clock
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.storage import Endpoint, Instance, Reader, Service
+from skyfarer.oap.query.durations import Duration
+from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Value
+from skyfarer.oap.query.limits import ENDPOINTS_MAX
+from skyfarer.telemetry.health import Health
+
+# The protocol this room speaks: swctl picks its documents by it (≥ 9 metadata v2, ≥ 10.2 endpoints
+# by duration), so our own version comes second.
+PROTOCOL_VERSION = "10.4.0"
+
+_LANGUAGES = {
+    "java": "JAVA",
+    "dotnet": "DOTNET",
+    ".net": "DOTNET",
+    "nodejs": "NODEJS",
+    "node.js": "NODEJS",
+    "python": "PYTHON",
+    "ruby": "RUBY",
+    "go": "GO",
+    "golang": "GO",
+    "lua": "LUA",
+    "php": "PHP",
+}
+
+View = dict[str, object]
+
+
+class Resolvers:
+    """Any thread; blocks on storage. Arguments arrive coerced and checked against the schema."""
+
+    def __init__(self, reader: Reader, health: Health, clock: Clock, zone: tzinfo) -> None:
+        self._reader = reader
+        self._health = health
+        self._clock = clock
+        self._zone = zone
+        self._expressions = Expressions(reader, zone)
+
+    def table(self) -> dict[str, Callable[..., object]]:
+        return {
+            "version": self.version,
+            "checkHealth": self.check_health,
+            "getTimeInfo": self.time_info,
+            "listLayers": self.layers,
+            "listServices": self.services,
+            "listInstances": self.instances,
+            "findEndpoint": self.endpoints,
+            "execExpression": self.expression,
+        }
+
+    def version(self) -> str:
+        return f"{PROTOCOL_VERSION}-skyfarer-{__version__}"
+
+    def check_health(self) -> View:
+        return {"score": self._health.score(), "details": self._health.details()}
+
+    def time_info(self) -> View:
+        now_ms = self._clock.now_ms()
+        offset = datetime.fromtimestamp(now_ms / 1000, self._zone).strftime("%z")
+        return {"timezone": offset[:5], "currentTimestamp": now_ms}
+
+    def layers(self) -> list[str]:
+        return [layer.name for layer in Layer if layer is not Layer.UNDEFINED]
+
+    def services(self, layer: str | None = None) -> list[View]:
+        return [_service(service) for service in self._reader.services(layer or None)]
+
+    def instances(self, duration: Mapping[str, str], serviceId: str) -> list[View]:  # noqa: N803
+        span = Duration.of(duration)
+        found = self._reader.instances(serviceId, span.start_minute, span.end_minute)
+        return [_instance(instance) for instance in found]
+
+    def endpoints(
+        self,
+        serviceId: str,  # noqa: N803
+        limit: int,
+        keyword: str | None = None,
+        duration: Mapping[str, str] | None = None,
+    ) -> list[View]:
+        if duration is not None:
+            Duration.of(duration)
+        if limit < 1:
+            return []
+        found = self._reader.endpoints(serviceId, keyword or "", min(limit, ENDPOINTS_MAX))
+        return [_endpoint(endpoint) for endpoint in found]
+
+    def expression(
+        self,
+        expression: str,
+        entity: Mapping[str, Any],
+        duration: Mapping[str, str],
+        debug: bool | None = None,
+        dumpDBRsp: bool | None = None,  # noqa: N803
+    ) -> View:
+        return _result(self._expressions.evaluate(expression, entity, Duration.of(duration)))
+
+
+def _service(service: Service) -> View:
+    return {
+        "id": service.id,
+        "name": service.name,
+        "group": service.group,
+        "shortName": service.short_name,
+        "layers": service.layers,
+        "normal": service.normal,
+    }
+
+
+def _instance(instance: Instance) -> View:
+    return {
+        "id": instance.id,
+        "name": instance.name,
+        "attributes": [{"name": name, "value": value} for name, value in instance.attributes],
+        "language": _LANGUAGES.get(instance.language.lower(), "UNKNOWN"),
+        "instanceUUID": instance.id,
+    }
+
+
+def _endpoint(endpoint: Endpoint) -> View:
+    return {"id": endpoint.id, "name": endpoint.name}
+
+
+def _result(result: ExpressionResult) -> View:
+    series = () if result.series is None else (result.series,)
+    return {
+        "type": result.type,
+        "results": [{"metric": {"labels": []}, "values": _values(values)} for values in series],
+        "error": result.error,
+    }
+
+
+def _values(values: tuple[Value, ...]) -> list[View]:
+    return [{"id": value.id, "value": value.value} for value in values]

@@ -1,0 +1,118 @@
+"""The query server: the HTTP door on an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import tzinfo
+from threading import Event, Thread
+
+import uvicorn
+
+from skyfarer.base.clock import Clock
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.storage import Ledger, Reader
+from skyfarer.oap.query import limits
+from skyfarer.oap.query.engine import Engine
+from skyfarer.oap.query.http import Door
+from skyfarer.oap.query.resolvers import Resolvers
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+
+log = logging.getLogger(__name__)
+
+START_TIMEOUT_S = 10.0
+BACKLOG = 128
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says when it serves, instead of being asked."""
+
+    def __init__(self, config: uvicorn.Config, serving: Event) -> None:
+        super().__init__(config)
+        self._serving = serving
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._serving.set()
+
+
+class QueryServer:
+    """`start` returns when requests are answered and raises PermanentError when the port is taken.
+
+    `port` is the bound one afterwards (0 asks for any). `stop` lets requests in flight end within
+    its time; it is safe twice and unstarted. `reader` and `ledger` are called
+    from several threads at once.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        reader: Reader,
+        ledger: Callable[[], Ledger],
+        health: Health,
+        registry: Registry,
+        clock: Clock,
+        zone: tzinfo,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._ledger = ledger
+        self._health = health
+        self._engine = Engine(Resolvers(reader, health, clock, zone), registry, clock)
+        self._workers: ThreadPoolExecutor | None = None
+        self._server: _Uvicorn | None = None
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        listener = self._bind()
+        self.port = listener.getsockname()[1]
+        self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
+        door = Door(self._engine, self._ledger, self._health, self._workers)
+        serving = Event()
+        self._server = _Uvicorn(_config(door), serving)
+        self._thread = Thread(
+            target=self._server.run, args=([listener],), name="query-http", daemon=True
+        )
+        self._thread.start()
+        if not serving.wait(START_TIMEOUT_S):
+            self.stop(0)
+            raise PermanentError(f"the query server did not start within {START_TIMEOUT_S:g} s")
+        log.info("query server listens on %s:%s", self.host, self.port)
+
+    def stop(self, timeout_s: float) -> None:
+        if self._server is None or self._thread is None or self._workers is None:
+            return
+        self._server.config.timeout_graceful_shutdown = max(1, int(timeout_s))
+        self._server.should_exit = True
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self._server.force_exit = True
+            log.warning("query server left requests in flight after %g s", timeout_s)
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._server = self._thread = self._workers = None
+
+    def _bind(self) -> socket.socket:
+        try:
+            return socket.create_server((self.host, self.port), backlog=BACKLOG)
+        except OSError as error:
+            raise PermanentError(
+                f"query server cannot listen on {self.host}:{self.port}: {error.strerror}"
+            ) from error
+
+
+def _config(door: Door) -> uvicorn.Config:
+    return uvicorn.Config(
+        door.app(),
+        http="h11",
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=limits.CONNECTIONS_MAX,
+    )

@@ -1,0 +1,107 @@
+"""Keeps one receiver process running."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from random import Random
+from typing import IO
+
+from skyfarer.base.backoff import Backoff, BackoffSettings
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.receivers.process import STOP_TIMEOUT_S, ReceiverSettings
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+
+READY_TIMEOUT_S = 30.0
+PART = "receiver"
+
+log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """start() returns when the receiver serves; one that dies is started again after a pause.
+
+    stop() is an ended standard input, then a kill: what agents were told is safe is on disk.
+    """
+
+    def __init__(self, settings: ReceiverSettings, registry: Registry, health: Health) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._health = health
+        self._process: subprocess.Popen[str] | None = None
+        self._stopping = threading.Event()
+        self._ready = threading.Event()
+        self._failure = ""
+        self._thread = threading.Thread(target=self._keep_running, name="receiver", daemon=True)
+        self.port = 0
+
+    def start(self) -> None:
+        self._thread.start()
+        if not self._ready.wait(READY_TIMEOUT_S):
+            self._failure = self._failure or f"no sign of life in {READY_TIMEOUT_S:.0f} s"
+        if self._failure:
+            failure = self._failure
+            self.stop(STOP_TIMEOUT_S)
+            raise PermanentError(failure)
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        self._stopping.set()
+        process = self._process
+        if process is None:
+            return
+        if process.stdin is not None and not process.stdin.closed:
+            process.stdin.close()
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            log.warning("the receiver did not stop in %.0f s and is killed", timeout_s)
+            process.kill()
+        self._thread.join(timeout_s)
+
+    def _keep_running(self) -> None:
+        backoff = Backoff(BackoffSettings(initial_s=0.2, maximum_s=10.0), Random())
+        while not self._stopping.is_set():
+            self._process = self._launch()
+            assert self._process.stdout is not None
+            for line in self._process.stdout:
+                self._hear(line)
+                if self._ready.is_set() and not self._failure:
+                    backoff.reset()
+            code = self._process.wait()
+            if self._stopping.is_set() or not self._ready.is_set() or self._failure:
+                self._ready.set()
+                return
+            self._health.set(PART, False, f"ended with code {code}")
+            log.error("the receiver ended with code %d and is started again", code)
+            self._stopping.wait(backoff.next_s())
+
+    def _launch(self) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "skyfarer.oap.receivers.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        stdin: IO[str] | None = process.stdin
+        assert stdin is not None
+        stdin.write(self._settings.to_json() + "\n")
+        stdin.flush()
+        return process
+
+    def _hear(self, line: str) -> None:
+        message = json.loads(line)
+        if "metrics" in message:
+            self._registry.merge(message["metrics"], source=PART)
+        elif "ready" in message:
+            self.port = message["ready"]
+            self._health.set(PART, True)
+            self._ready.set()
+        elif "failed" in message and not self._ready.is_set():
+            self._failure = message["failed"]
+            self._ready.set()
+        elif "failed" in message:
+            log.error("%s", message["failed"])

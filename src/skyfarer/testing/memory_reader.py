@@ -1,0 +1,147 @@
+"""A storage reader that holds everything in memory: the contract, with nothing behind it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import tzinfo
+from threading import Event
+
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.storage import (
+    Accumulators,
+    Applied,
+    Endpoint,
+    Instance,
+    Ledger,
+    Scope,
+    Service,
+)
+from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
+
+
+class MemoryReader:
+    """Any thread, while one of them adds.
+
+    Set `failure` to make every read raise it; clear `gate` to hold every read until it is set.
+    """
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.gate = Event()
+        self.gate.set()
+        self.books = Ledger(0, 0, 0, {})
+        self._services: list[Service] = []
+        self._instances: list[tuple[Instance, int, int]] = []
+        self._endpoints: list[Endpoint] = []
+        self._rows: dict[tuple[Scope, str], dict[int, Accumulators]] = defaultdict(dict)
+
+    def add_service(
+        self, name: str, layers: Sequence[str] = ("GENERAL",), normal: bool = True
+    ) -> str:
+        group, _, short_name = name.rpartition("::")
+        identifier = ids.service_id(name, normal)
+        self._services.append(Service(identifier, name, short_name, group, tuple(layers), normal))
+        return identifier
+
+    def add_instance(
+        self,
+        service_id: str,
+        name: str,
+        language: str,
+        seen: tuple[int, int],
+        attributes: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        """`seen` is its first and its last minute bucket."""
+        identifier = ids.instance_id(service_id, name)
+        instance = Instance(identifier, name, service_id, language, tuple(attributes))
+        self._instances.append((instance, *seen))
+        return identifier
+
+    def add_endpoint(self, service_id: str, name: str) -> str:
+        identifier = ids.endpoint_id(service_id, name)
+        self._endpoints.append(Endpoint(identifier, name, service_id))
+        return identifier
+
+    def put(self, scope: Scope, entity_id: str, bucket: int, row: Accumulators) -> None:
+        self._rows[scope, entity_id][bucket] = row
+
+    def services(self, layer: str | None) -> list[Service]:
+        self._admit()
+        return [s for s in list(self._services) if layer is None or layer in s.layers]
+
+    def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
+        self._admit()
+        return [
+            instance
+            for instance, first, last in list(self._instances)
+            if instance.service_id == service_id and last >= start_bucket and first <= end_bucket
+        ]
+
+    def endpoints(self, service_id: str, keyword: str, limit: int) -> list[Endpoint]:
+        self._admit()
+        matching = [
+            endpoint
+            for endpoint in list(self._endpoints)
+            if endpoint.service_id == service_id and keyword in endpoint.name
+        ]
+        return matching[:limit]
+
+    def series(
+        self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
+    ) -> dict[int, Accumulators]:
+        self._admit()
+        rows = list(self._rows.get((scope, entity_id), {}).items())
+        return {bucket: row for bucket, row in rows if start_bucket <= bucket <= end_bucket}
+
+    def progress(self, partition: str) -> Applied:
+        self._admit()
+        return Applied(0, self.books.delivered, self.books.dropped)
+
+    def ledger(self) -> Ledger:
+        self._admit()
+        return self.books
+
+    def _admit(self) -> None:
+        self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+
+
+# Name, calls per minute, latency in ms, share of calls that fail.
+SHOP = (
+    ("gateway", 840, 46, 0.0),
+    ("checkout", 210, 184, 0.002),
+    ("catalog", 520, 31, 0.0),
+    ("payment", 96, 1240, 0.0),
+    ("inventory", 310, 22, 0.0),
+    ("mailer", 24, 310, 0.081),
+)
+
+
+def fill_with_shop(reader: MemoryReader, now_ms: int, zone: tzinfo, minutes: int = 45) -> None:
+    """A small shop with waves of traffic, one slow and one failing service, up to `now_ms`.
+
+    May be called again and again: services are added once, rows are replaced by the same values,
+    and the minute in progress has the calls that its seconds so far would have brought.
+    """
+    known = {service.name for service in reader.services(None)}
+    calls_in_all = 0
+    for name, calls, latency_ms, failing in SHOP:
+        identifier = ids.service_id(name) if name in known else reader.add_service(name)
+        for age in range(minutes):
+            at_ms = now_ms - age * MINUTE_MS
+            elapsed = 1.0 if age else now_ms % MINUTE_MS / MINUTE_MS
+            row = _row(calls, latency_ms, failing, at_ms // MINUTE_MS, elapsed)
+            if row.calls:
+                reader.put(Scope.SERVICE, identifier, minute_bucket(at_ms, zone), row)
+            calls_in_all += row.calls
+    reader.books = Ledger(calls_in_all + 12, calls_in_all, 12, {})
+
+
+def _row(calls: int, latency_ms: int, failing: float, minute: int, elapsed: float) -> Accumulators:
+    wave = 1 + 0.22 * math.sin(minute / 4 + calls) + 0.08 * math.sin(minute * 1.7 + latency_ms)
+    busy = 1 + 0.18 * math.sin(minute / 3 + latency_ms) + 0.05 * math.sin(minute * 2.3 + calls)
+    done = int(calls * wave * elapsed)
+    return Accumulators(done, int(done * latency_ms * busy), round(done * failing))

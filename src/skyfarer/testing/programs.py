@@ -1,0 +1,136 @@
+"""Whole programs as a test starts them: own process group, own data directory, free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+READY_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def eventually(holds: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Returns as soon as it holds; AssertionError naming `what` when it never does."""
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s: {what}"
+        time.sleep(0.1)
+
+
+class Program:
+    """`skyfarer …` as a child; its standard error goes to a file beside its data."""
+
+    def __init__(self, arguments: list[str], environ: Mapping[str, str], log: Path) -> None:
+        self._arguments = arguments
+        self._environ = {**os.environ, **environ}
+        self.log = log
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        with self.log.open("a") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "skyfarer.cli", *self._arguments],
+                env=self._environ,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+        assert self._process.stdout is not None
+        readable, _, _ = select.select([self._process.stdout], [], [], READY_TIMEOUT_S)
+        line = self._process.stdout.readline() if readable else ""
+        if "ready" not in line:
+            self.kill()
+            tail = "\n".join(self.log.read_text().splitlines()[-15:])
+            raise AssertionError(f"{self._arguments} is not ready: {line!r}\n{tail}")
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group: program, receiver, JVM and workers at once."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            return self._process.wait(STOP_TIMEOUT_S)
+        finally:
+            if self._process.poll() is None:
+                self.kill()
+
+
+class Oap(Program):
+    def __init__(self, directory: Path, **environ: str) -> None:
+        self.data = directory / "oap"
+        self.grpc_port, self.rest_port, self.telemetry_port = (free_port() for _ in range(3))
+        directory.mkdir(parents=True, exist_ok=True)
+        super().__init__(
+            ["oap", "start"],
+            {
+                "SKYFARER_DATA_DIR": str(self.data),
+                "SW_CORE_GRPC_PORT": str(self.grpc_port),
+                "SW_CORE_REST_PORT": str(self.rest_port),
+                "SW_TELEMETRY_PROMETHEUS_PORT": str(self.telemetry_port),
+                "TZ": "UTC",
+                **environ,
+            },
+            directory / "oap.log",
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.rest_port}"
+
+    def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/graphql", body, headers)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            answer = json.load(response)
+        assert "errors" not in answer, answer["errors"]
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    def ledger(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.url}/status/ledger", timeout=30) as response:
+            ledger: dict[str, Any] = json.load(response)
+        return ledger
+
+    def metrics(self) -> str:
+        url = f"http://127.0.0.1:{self.telemetry_port}/metrics"
+        with urllib.request.urlopen(url, timeout=30) as response:
+            return str(response.read().decode())
+
+    def await_applied(self, records: int, timeout_s: float = 120.0) -> dict[str, Any]:
+        """Waits until that many records are accepted and none is queued; the ledger then."""
+
+        def applied() -> bool:
+            ledger = self.ledger()
+            return bool(ledger["accepted"] >= records and ledger["queued"] == 0)
+
+        eventually(applied, timeout_s, f"{records} records applied")
+        return self.ledger()

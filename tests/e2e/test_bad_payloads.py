@@ -1,0 +1,73 @@
+"""One payload in a hundred is noise: good ones are counted, bad ones parked, nothing stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+import duckdb
+import grpc
+import pytest
+
+from skyfarer.testing.programs import Oap
+from skyfarer.testing.traces import segment
+
+pytestmark = pytest.mark.e2e
+
+NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
+PAYLOADS = 5_000
+ONE_IN = 100
+
+
+@pytest.fixture
+def oap(tmp_path: Path) -> Iterator[Oap]:
+    oap = Oap(tmp_path)
+    oap.start()
+    yield oap
+    oap.kill()
+
+
+def payloads(random: Random) -> Iterator[tuple[bool, bytes]]:
+    for number in range(PAYLOADS):
+        if number % ONE_IN == 0:
+            yield False, random.randbytes(random.randrange(1, 2_000))
+        else:
+            good = segment("shop", "shop-1", "/pay", NOON, 10, segment_id=f"good-{number}")
+            yield True, bytes(good.SerializeToString())
+
+
+def test_random_bytes_are_parked_and_every_good_segment_is_counted(oap: Oap) -> None:
+    sent = list(payloads(Random(20261115)))
+    good = [payload for sound, payload in sent if sound]
+    bad = [payload for sound, payload in sent if not sound]
+    with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
+        collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
+        for first in range(0, PAYLOADS, 250):
+            collect(iter([payload for _, payload in sent[first : first + 250]]), timeout=30)
+    ledger = oap.await_applied(PAYLOADS)
+    assert ledger["balanced"]
+    assert ledger["delivered"] == len(good)
+    assert sum(ledger["dropped"].values()) == len(bad)
+    assert set(ledger["dropped"]) <= {"undecodable", "incomplete"}
+    assert oap.graphql(
+        """query ($duration: Duration!) {
+             execExpression(expression: "service_cpm", entity: {serviceName: "shop", normal: true},
+                            duration: $duration) { type error results { values { value } } } }""",
+        duration={"start": "2026-11-15 1200", "end": "2026-11-15 1200", "step": "MINUTE"},
+    )["execExpression"] == {
+        "type": "TIME_SERIES_VALUES",
+        "error": None,
+        "results": [{"values": [{"value": str(len(good))}]}],
+    }
+    metrics = oap.metrics()
+    assert f'pipeline_records_total{{outcome="parked"}} {len(bad)}' in metrics
+    assert "ended with code" not in oap.log.read_text(), "the receiver was restarted"
+    assert "analysis failed" not in oap.log.read_text(), "the query was restarted"
+    assert oap.stop() == 0
+    with duckdb.connect(str(oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
+        parked = stored.execute("SELECT payload, reason FROM parked_record ORDER BY sequence")
+        rows = parked.fetchall()
+    assert [payload for payload, _ in rows] == bad
+    assert all(reason for _, reason in rows)

@@ -1,0 +1,150 @@
+"""The promise: what was acknowledged is stored and counted once, whatever is killed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import grpc
+import pytest
+
+from skyfarer.oap.core import ids
+from skyfarer.testing.programs import Oap
+from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import SegmentObject
+
+pytestmark = pytest.mark.e2e
+
+NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
+SEGMENTS = 10_000
+A_CALL = 50
+KILLED_CALLS = (50, 120)
+"""In the middle of these calls the whole process group is killed."""
+
+
+def numbered(number: int) -> SegmentObject:
+    return segment(
+        f"service-{number % 3}",
+        f"instance-{number % 7}",
+        f"/endpoint/{number % 40}",
+        NOON + number * 20,
+        latency(number),
+        error=failed(number),
+        segment_id=str(number),
+    )
+
+
+def latency(number: int) -> int:
+    return 10 + number % 90
+
+
+def failed(number: int) -> bool:
+    return number % 11 == 0
+
+
+class PlainClient(threading.Thread):
+    """Sends each call once, in order, as agents do, and remembers which were acknowledged."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self._address = f"127.0.0.1:{port}"
+        self.sent: set[int] = set()
+        self.acknowledged: set[int] = set()
+        self.half_way, self.killed = threading.Semaphore(0), threading.Semaphore(0)
+        self.failures = 0
+
+    def run(self) -> None:
+        channel = grpc.insecure_channel(self._address)
+        for call in range(SEGMENTS // A_CALL):
+            numbers = range(call * A_CALL, (call + 1) * A_CALL)
+            collect = channel.stream_unary(
+                "/skywalking.v3.TraceSegmentReportService/collect",
+                request_serializer=SegmentObject.SerializeToString,
+            )
+            try:
+                collect(self._segments(call, numbers), timeout=60)
+            except grpc.RpcError:
+                self.failures += 1
+                channel.close()
+                channel = grpc.insecure_channel(self._address)
+                grpc.channel_ready_future(channel).result(timeout=120)
+            else:
+                self.acknowledged |= set(numbers)
+        channel.close()
+
+    def _segments(self, call: int, numbers: range) -> Iterator[SegmentObject]:
+        for number in numbers:
+            if call in KILLED_CALLS and number == numbers[A_CALL // 2]:
+                self.half_way.release()
+                self.killed.acquire()
+            self.sent.add(number)
+            yield numbered(number)
+
+
+@pytest.fixture
+def oap(tmp_path: Path) -> Iterator[Oap]:
+    oap = Oap(tmp_path)
+    oap.start()
+    yield oap
+    oap.kill()
+
+
+def test_every_acknowledged_segment_survives_kills_and_counts_once(oap: Oap) -> None:
+    client = PlainClient(oap.grpc_port)
+    client.start()
+    for _ in KILLED_CALLS:
+        assert client.half_way.acquire(timeout=120)
+        oap.kill()
+        client.killed.release()
+        oap.start()
+    client.join(180)
+    assert not client.is_alive()
+    assert client.failures == len(KILLED_CALLS), "a kill hit no call, or more than its own"
+    assert len(client.acknowledged) == SEGMENTS - len(KILLED_CALLS) * A_CALL
+    ledger = oap.await_applied(len(client.acknowledged))
+    assert ledger["balanced"]
+    assert ledger["dropped"] == {}
+    assert oap.stop() == 0
+
+    with duckdb.connect(str(oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
+        rows = stored.execute("SELECT segment_id FROM segment_20261115").fetchall()
+        numbers = [int(segment_id) for (segment_id,) in rows]
+        assert len(numbers) == len(set(numbers)), "stored twice"
+        assert client.acknowledged <= set(numbers), "acknowledged and lost"
+        assert set(numbers) <= client.sent, "never sent"
+        assert ledger["delivered"] == ledger["accepted"] == len(numbers)
+        assert metrics(stored, "service") == expected(numbers, by_service)
+        assert metrics(stored, "service_instance") == expected(numbers, by_instance)
+        assert metrics(stored, "endpoint") == expected(numbers, by_endpoint)
+
+
+Sums = dict[tuple[str, int], tuple[int, int, int]]
+
+
+def metrics(stored: duckdb.DuckDBPyConnection, scope: str) -> Sums:
+    rows = stored.execute(f"FROM metrics_{scope}_20261115").fetchall()
+    return {(entity, bucket): tuple(sums) for entity, bucket, *sums in rows}
+
+
+def by_service(number: int) -> str:
+    return ids.service_id(f"service-{number % 3}")
+
+
+def by_instance(number: int) -> str:
+    return ids.instance_id(by_service(number), f"instance-{number % 7}")
+
+
+def by_endpoint(number: int) -> str:
+    return ids.endpoint_id(by_service(number), f"/endpoint/{number % 40}")
+
+
+def expected(numbers: list[int], entity: Callable[[int], str]) -> Sums:
+    sums: Sums = {}
+    for number in numbers:
+        key = entity(number), 202611151200 + number * 20 // 60_000
+        calls, latency_sum, errors = sums.get(key, (0, 0, 0))
+        sums[key] = calls + 1, latency_sum + latency(number), errors + failed(number)
+    return sums

@@ -1,0 +1,105 @@
+"""The whole way once: agents → satellite → OAP → page, in a real browser.
+
+`SKYFARER_SHOTS=docs/images` keeps the screenshot that the README shows (`make screenshots`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+import grpc
+import pytest
+
+from skyfarer.base.clock import SystemClock
+from skyfarer.testing.browser import Browser
+from skyfarer.testing.programs import Oap, Program, eventually, free_port
+from skyfarer.testing.traffic import DemoTraffic
+
+pytestmark = pytest.mark.e2e
+
+MINUTES = 26
+TRACES_A_MINUTE = 40
+CHARTS = (".chart-service_cpm canvas", ".chart-service_resp_time canvas")
+
+
+@pytest.fixture
+def oap(tmp_path: Path) -> Iterator[Oap]:
+    oap = Oap(tmp_path)
+    oap.start()
+    yield oap
+    oap.kill()
+
+
+@pytest.fixture
+def satellite_port(tmp_path: Path, oap: Oap) -> Iterator[int]:
+    port = free_port()
+    environ = {
+        "SKYFARER_SATELLITE_DATA_DIR": str(tmp_path / "satellite"),
+        "SATELLITE_GRPC_ADDRESS": f"127.0.0.1:{port}",
+        "SATELLITE_GRPC_CLIENT": f"127.0.0.1:{oap.grpc_port}",
+        "SATELLITE_TELEMETRY_PROMETHEUS_ADDRESS": f"127.0.0.1:{free_port()}",
+    }
+    satellite = Program(["satellite", "start"], environ, tmp_path / "satellite.log")
+    satellite.start()
+    yield port
+    assert satellite.stop() == 0
+
+
+@pytest.fixture
+def page_url(tmp_path: Path, oap: Oap) -> Iterator[str]:
+    port = str(free_port())
+    page = Program(["ui", "start", "--oap", oap.url, "--port", port], {}, tmp_path / "ui.log")
+    page.start()
+    yield f"http://127.0.0.1:{port}"
+    assert page.stop() == 0
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    browser = Browser(tmp_path / "profile")
+    browser.start()
+    yield browser
+    browser.stop()
+
+
+def send_half_an_hour(port: int) -> int:
+    """A lively half hour of the demo's shop, all at once; the number of records sent."""
+    traffic, now = DemoTraffic(Random(3), SystemClock()), int(time.time() * 1000)
+    payloads: list[bytes] = []
+    for minute in range(MINUTES, -1, -1):
+        lively = TRACES_A_MINUTE + 15 * (minute % 7) - 8 * (minute % 3)
+        for number in range(lively):
+            at = now - minute * 60_000 - number * 1_000
+            payloads += [one.SerializeToString() for one in traffic.trace(at)]
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
+        collect(iter(payloads), timeout=60)
+    return len(payloads)
+
+
+def test_a_browser_shows_the_services_and_draws_their_charts(
+    oap: Oap, satellite_port: int, page_url: str, browser: Browser, tmp_path: Path
+) -> None:
+    sent = send_half_an_hour(satellite_port)
+    ledger = oap.await_applied(sent)
+    assert (ledger["accepted"], ledger["dropped"]) == (sent, {})
+    browser.resize(1280, 800)
+    browser.open(f"{page_url}/?service=order")
+    browser.wait_for(
+        "the three services",
+        lambda: {"gateway", "order", "stock"} <= set(browser.text(".row-name").splitlines()),
+    )
+    for chart in CHARTS:
+        browser.wait_for("a drawn chart", lambda chart=chart: browser.ink(chart) > 500)
+    assert browser.text(".detail-name") == "order"
+    browser.wait_for("the ledger", lambda: f"{sent:,}" in browser.text(".ledger"))
+    eventually(lambda: "balanced" in browser.text(".ledger"), 10, "a balanced ledger on the page")
+    shots = Path(os.environ.get("SKYFARER_SHOTS", tmp_path))
+    browser.screenshot(shots / "services.png")
+    assert browser.console_errors() == []
+    assert {urlsplit(address).hostname for address in browser.addresses()} <= {"127.0.0.1"}

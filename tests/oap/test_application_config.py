@@ -1,0 +1,411 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+
+from skyfarer.base.config import read_yaml
+from skyfarer.base.errors import ConfigError
+from skyfarer.base.plugins import Catalog
+from skyfarer.oap.boot import later
+from skyfarer.oap.boot.catalog import CONFIGS, EXTRAS, ROWS
+from skyfarer.oap.boot.config import SHIPPED, Application, construct, load_application
+from skyfarer.oap.boot.settings import (
+    AnalyzerConfig,
+    CoreConfig,
+    DuckDBConfig,
+    NoKeys,
+    PrometheusConfig,
+    SharingServerConfig,
+)
+from skyfarer.oap.core.modules import Module, Provider
+
+MINIMAL = "cluster:\n  selector: standalone\ncore:\n  selector: ${SW_CORE:default}\n  default:\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "application.yml"
+
+
+def load(
+    file: Path, text: str, overrides: dict[str, object] | None = None, **environ: str
+) -> Application:
+    file.write_text(text, encoding="utf-8")
+    return load_application(file, environ, overrides)
+
+
+def refusal(
+    file: Path, text: str, overrides: dict[str, object] | None = None, **environ: str
+) -> str:
+    with pytest.raises(ConfigError) as refused:
+        load(file, text, overrides, **environ)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def chosen(application: Application) -> list[str]:
+    return [f"{one.module}.{one.provider}" for one in application.chosen]
+
+
+def test_the_shipped_file_chooses_what_this_version_has() -> None:
+    application = load_application(None, {})
+
+    assert chosen(application) == [
+        "cluster.standalone",
+        "core.default",
+        "storage.duckdb",
+        "agent-analyzer.default",
+        "receiver-sharing-server.default",
+        "query.graphql",
+        "telemetry.prometheus",
+    ]
+    assert application.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "config", [CoreConfig, DuckDBConfig, AnalyzerConfig, SharingServerConfig, PrometheusConfig]
+)
+def test_the_defaults_of_the_shipped_file_are_those_of_the_code(config: type) -> None:
+    assert load_application(None, {}).config(config) == config()
+
+
+def test_the_shipped_file_shows_every_key_with_a_variable() -> None:
+    document = read_yaml(SHIPPED, {})
+    for (module, provider), config in CONFIGS.items():
+        values = document.keys(module, provider)
+        assert list(values) == [field.name for field in fields(config)], f"{module}.{provider}"
+        for value in values.values():
+            assert re.fullmatch(r"\$\{(SW|SKYFARER)_[A-Z0-9_]+:.*\}", str(value))
+
+
+def test_every_port_listens_on_this_machine_alone_unless_told_otherwise() -> None:
+    application = load_application(None, {})
+    core, telemetry = application.config(CoreConfig), application.config(PrometheusConfig)
+
+    assert {core.restHost, core.gRPCHost, telemetry.host} == {"127.0.0.1"}
+
+
+def test_an_open_port_is_warned_of() -> None:
+    application = load_application(None, {"SW_CORE_GRPC_HOST": "0.0.0.0"})
+
+    assert application.config(CoreConfig).gRPCHost == "0.0.0.0"
+    assert application.warnings == (
+        "application.yml: core.default.gRPCHost is 0.0.0.0: open to the network, neither encrypted"
+        " nor authenticated",
+    )
+    assert load_application(None, {"SW_CORE_GRPC_HOST": "::1"}).warnings == ()
+    assert load_application(None, {"SW_CORE_GRPC_HOST": "localhost"}).warnings == ()
+
+
+def test_the_originals_variables_are_honoured() -> None:
+    application = load_application(
+        None,
+        {
+            "SW_CORE_REST_PORT": "22800",
+            "SW_CORE_GRPC_PORT": "0",
+            "SW_SERVICE_NAME_MAX_LENGTH": "50",
+            "SW_TELEMETRY_PROMETHEUS_PORT": "1235",
+            "SKYFARER_DATA_DIR": "/var/lib/skyfarer",
+            "SW_STORAGE_DUCKDB_PATH": "/db/file.duckdb",
+        },
+    )
+    core = application.config(CoreConfig)
+
+    assert (core.restPort, core.gRPCPort, core.serviceNameMaxLength) == (22800, 0, 50)
+    assert core.dataDirectory == Path("/var/lib/skyfarer")
+    assert application.config(DuckDBConfig).path == Path("/db/file.duckdb")
+    assert application.config(PrometheusConfig).port == 1235
+
+
+@pytest.mark.parametrize("selector", ["-", "", "none"])
+def test_a_module_is_turned_off_by_its_selector(selector: str) -> None:
+    application = load_application(None, {"SW_TELEMETRY": selector})
+
+    assert "telemetry.prometheus" not in chosen(application)
+    with pytest.raises(ConfigError, match="PrometheusConfig"):
+        application.config(PrometheusConfig)
+
+
+def test_a_default_selector_of_a_dash_turns_the_module_off(file: Path) -> None:
+    text = MINIMAL + "telemetry:\n  selector: ${SW_TELEMETRY:-}\n  prometheus:\n"
+
+    assert chosen(load(file, text)) == ["cluster.standalone", "core.default"]
+
+
+def test_a_chosen_provider_needs_no_section(file: Path) -> None:
+    application = load(file, "storage:\n  selector: duckdb\n")
+
+    assert application.config(DuckDBConfig) == DuckDBConfig()
+
+
+def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -> None:
+    assert chosen(load(file, "core:\n  default:\n    restPort: 1\n")) == ["core.default"]
+    assert refusal(file, "storage:\n  duckdb:\n  h2:\n") == (
+        "application.yml: storage needs a 'selector'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "stroage:\n  selector: duckdb\n",
+            "application.yml has a module that is unknown: 'stroage'; did you mean 'storage'?",
+        ),
+        (
+            "storage:\n  selector: dukdb\n",
+            "application.yml: storage.selector is unknown: 'dukdb'; did you mean 'duckdb'?",
+        ),
+        (
+            "storage:\n  selector: elasticsearch\n",
+            "application.yml: storage.selector is 'elasticsearch', which is not in this version;"
+            " there are: duckdb",
+        ),
+        (
+            "storage:\n  selector: duckdb\n  ducdb:\n    path: x\n",
+            "application.yml: storage has no provider 'ducdb'; did you mean 'duckdb'?",
+        ),
+        (
+            "core:\n  selecter: default\n",
+            "application.yml: core has no provider 'selecter'; did you mean 'selector'?",
+        ),
+        (
+            "core:\n  selector: default\n  default:\n    gRPCprt: 1\n",
+            "application.yml: core.default has no key 'gRPCprt'; did you mean 'gRPCPort'?",
+        ),
+        (
+            "core:\n  selector: default\n  default:\n    gRPCPort: ${SW_CORE_GRPC_PORT:12x}\n",
+            "application.yml: core.default.gRPCPort must be a whole number, not '12x'",
+        ),
+        (
+            "core:\n  selector: default\n  default:\n    gRPCPort: 65536\n",
+            "application.yml: core.default: gRPCPort must be from 0 to 65535, not 65536",
+        ),
+        (
+            "core:\n  selector: default\n  default:\n    recordDataTTL: 1\n",
+            "application.yml: core.default: recordDataTTL must be at least 2, not 1",
+        ),
+        (
+            "core:\n  selector: default\n  default:\n    role: Receiver\n",
+            "application.yml: core.default.role is 'Receiver'; there are: Mixed",
+        ),
+        (
+            "core:\n  selector: default\n  default: 5\n",
+            "application.yml: core.default must hold keys and values, not '5'",
+        ),
+        ("core: 5\n", "application.yml: core must hold keys and values, not '5'"),
+        (
+            "core:\n  selector: [default]\n",
+            "application.yml: core.selector must be text, not ['default']",
+        ),
+        (
+            "core:\n  selector: default\n  default:\n    restPort: ${SW_P:1\n",
+            "application.yml: core.default.restPort has a placeholder without its closing brace:"
+            " '${SW_P:1'",
+        ),
+        (
+            "core:\n  selector: default\ncore:\n  selector: default\n",
+            "application.yml: the key 'core' is given twice, in lines 1 and 3",
+        ),
+        (
+            "agent-analyzer:\n  selector: default\n  default:\n    driverMemory: 1 gig\n",
+            "application.yml: agent-analyzer.default: driverMemory must be a size such as 1g,"
+            " not '1 gig'",
+        ),
+        (
+            "receiver-sharing-server:\n  selector: default\n"
+            "  default:\n    queueCapacityBytes: 9\n",
+            "application.yml: receiver-sharing-server.default: queueCapacityBytes must be at least"
+            " 33554432, not 9",
+        ),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_the_nearest_valid_name(
+    file: Path, text: str, sentence: str
+) -> None:
+    assert refusal(file, text) == sentence
+
+
+def test_overrides_replace_what_the_file_says(file: Path) -> None:
+    text = MINIMAL.replace("default:\n", "default:\n    restPort: 1\n")
+    application = load(
+        file,
+        text,
+        {"core.default.restPort": "2", "core.default.gRPCPort": 3, "core.default.gRPCHost": "::1"},
+    )
+    core = application.config(CoreConfig)
+
+    assert (core.restPort, core.gRPCPort, core.gRPCHost) == (2, 3, "::1")
+
+
+def test_an_override_chooses_a_provider_even_of_a_module_the_file_leaves_out(file: Path) -> None:
+    application = load(file, MINIMAL, {"storage.selector": "duckdb", "core.selector": "-"})
+
+    assert chosen(application) == ["cluster.standalone", "storage.duckdb"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("croe.default.x", "override 'croe.default.x': there is no module 'croe'; did you"),
+        ("core.defalt.x", "override 'core.defalt.x': module 'core' has no provider 'defalt'; did"),
+        ("core.default.restProt", "core.default has no key 'restProt'; did you mean 'restPort'?"),
+        ("core", "override 'core': module 'core' has no provider ''"),
+        ("core.default", "override 'core.default': core.default has no key ''"),
+    ],
+)
+def test_a_mistaken_override_is_one_sentence(file: Path, name: str, sentence: str) -> None:
+    assert sentence in refusal(file, MINIMAL, {name: "1"})
+
+
+def test_the_value_of_an_override_is_checked_like_the_files(file: Path) -> None:
+    assert refusal(file, MINIMAL, {"core.default.restPort": "x"}) == (
+        "application.yml: core.default.restPort must be a whole number, not 'x'"
+    )
+
+
+def test_known_names_of_later_versions_are_reported_and_not_fatal(file: Path) -> None:
+    text = """
+core:
+  selector: default
+  default:
+    restContextPath: /
+    downsampling:
+      - Hour
+      - Day
+    gRPCSslEnabled: ${SW_CORE_GRPC_SSL_ENABLED:false}
+    maxMessageSize: 0
+storage:
+  selector: ${SW_STORAGE:duckdb}
+  elasticsearch:
+    namespace: ${SW_NAMESPACE:""}
+receiver-sharing-server:
+  selector: default
+  default:
+    authentication: ${SW_AUTHENTICATION:""}
+receiver-jvm:
+  selector: default
+  default:
+alarm:
+  selector: ${SW_ALARM:default}
+  default:
+envoy-metric:
+  selector: ${SW_ENVOY_METRIC:-}
+  default:
+    k8sServiceNameRule: ${K8S_SERVICE_NAME_RULE:"${pod.metadata.labels.(service.istio.io/x)}"}
+"""
+    application = load(file, text)
+
+    assert application.config(CoreConfig) == CoreConfig()
+    assert application.warnings == (
+        "application.yml: core.default: downsampling, gRPCSslEnabled, restContextPath: read but not"
+        " used yet",
+        "application.yml: receiver-sharing-server.default: authentication: read but not used yet",
+        "application.yml: receiver-jvm, alarm: read but not used yet",
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [("SW_AUTHENTICATION", "authentication"), ("SW_RECEIVER_GRPC_SSL_ENABLED", "gRPCSslEnabled")],
+)
+def test_a_protection_that_cannot_be_given_is_refused_and_never_shown(
+    file: Path, variable: str, key: str
+) -> None:
+    text = (
+        f"receiver-sharing-server:\n  selector: default\n  default:\n    {key}: ${{{variable}:}}\n"
+    )
+    sentence = refusal(file, text, **{variable: "secret"})
+
+    assert sentence == (
+        f"application.yml: receiver-sharing-server.default.{key} is set, but this version cannot"
+        " honour it yet"
+    )
+
+
+def test_no_name_is_both_used_and_for_later() -> None:
+    assert not later.MODULES & set(ROWS)
+    for module, names in later.PROVIDERS.items():
+        assert not names & set(ROWS[module])
+    for provider, keys in later.KEYS.items():
+        assert not keys & {field.name for field in fields(CONFIGS[provider])}
+
+
+def test_every_row_of_the_catalog_has_its_configuration() -> None:
+    rows = {(module, provider) for module, names in ROWS.items() for provider in names}
+
+    assert rows == set(CONFIGS)
+
+
+def test_the_catalog_and_the_providers_agree_and_can_start_in_one_order() -> None:
+    providers = construct(load_application(None, {}))
+
+    assert len(providers) == len(CONFIGS)
+    for provider in providers:
+        assert CONFIGS[provider.module.name, provider.name] is provider.config
+
+
+def test_checking_a_configuration_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from skyfarer.oap.boot.config import load_application\n"
+        "load_application(None, {})\n"
+        f"heavy = {sorted(EXTRAS)} + ['skyfarer.oap.boot.providers']\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
+@dataclass(frozen=True)
+class ToyConfig:
+    size: int = 1
+
+
+class Toy(Provider):
+    """What another package might offer for storage."""
+
+    name = "toy"
+    module = Module("storage")
+    config = ToyConfig
+
+    def __init__(self, config: ToyConfig) -> None:
+        self.bound = config
+
+
+def test_another_packages_provider_is_configured_by_its_own_class(file: Path) -> None:
+    offered = {"skyfarer.storage": [("toy", f"{Toy.__module__}:Toy")]}
+    catalog = Catalog(ROWS, EXTRAS, lambda group: offered.get(group, []))
+    file.write_text("storage:\n  selector: toy\n  toy:\n    size: 7\n")
+    application = load_application(file, {}, None, catalog)
+    provider = construct(application, catalog)[0]
+
+    assert application.config(ToyConfig) == ToyConfig(7)
+    assert provider.name == "toy"
+
+
+def test_a_provider_without_keys_refuses_any(file: Path) -> None:
+    assert CONFIGS["query", "graphql"] is NoKeys
+    assert refusal(file, "query:\n  selector: graphql\n  graphql:\n    x: 1\n") == (
+        "application.yml: query.graphql has no key 'x'; there are none"
+    )
+
+
+def test_the_guide_has_every_key_with_its_variable_and_default() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide/configuration.md").read_text(encoding="utf-8")
+    document = read_yaml(SHIPPED, {})
+    for module, provider in CONFIGS:
+        for key, value in document.keys(module, provider).items():
+            variable, _, default = str(value)[2:-1].partition(":")
+            shown = f"`{default}` |" if default else "|"
+            assert f"| `{key}` | `{variable}` | {shown}" in guide
+        selector = str(document.keys(module)["selector"])[2:-1].partition(":")[0]
+        assert f"`{selector}`" in guide

@@ -1,0 +1,108 @@
+"""The import table of the house, held against every import in the source, lazy ones included."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "skyfarer"
+
+# Room → the rooms it may import (besides itself). Longest match wins.
+TABLE: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "telemetry": ("base",),
+    "wire": ("base", "telemetry"),
+    "queue": ("base", "telemetry"),
+    "satellite": ("base", "telemetry", "wire", "queue"),
+    "oap.core": ("base", "telemetry"),
+    "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
+    "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core"),
+    "oap.storage": ("base", "telemetry", "oap.core"),
+    "oap.query": ("base", "telemetry", "oap.core"),
+    "oap.boot": ("base", "telemetry", "queue", "oap"),
+    "oap": (),
+    "ui": ("base",),
+    "testing": ("base", "telemetry", "wire", "queue", "oap.core", "oap.query", "ui"),
+    "cli": ("base", "telemetry", "wire", "queue", "satellite", "oap.boot", "ui", "testing"),
+}
+
+# Third party → the rooms that may import it.
+GUARDED: dict[str, tuple[str, ...]] = {
+    "pyspark": ("oap.pipeline",),
+    "py4j": ("oap.pipeline",),
+    "ptars": ("oap.pipeline",),
+    "pyarrow": ("oap",),
+    "numpy": ("oap",),
+    "duckdb": ("oap.storage",),
+    "google": ("oap.pipeline", "wire.generated", "wire.messages"),
+    "graphql": ("oap.query",),
+    "starlette": ("oap.query",),
+    "uvicorn": ("oap.query", "ui"),
+    "nicegui": ("ui",),
+    "grpc": ("testing",),
+    "selenium": ("testing",),
+}
+
+
+def within(room: str, module: str) -> bool:
+    return module == room or module.startswith(room + ".")
+
+
+def room_of(module: str) -> str | None:
+    return max((room for room in TABLE if within(room, module)), key=len, default=None)
+
+
+def imports() -> Iterator[tuple[str, str, str]]:
+    """(importing module, imported name, where) of every import statement in the source."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if "generated" in path.parts:
+            continue
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        module = ".".join(part for part in parts if part != "__init__")
+        for node in ast.walk(ast.parse(path.read_text())):
+            where = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.Import):
+                for name in node.names:
+                    yield module, name.name, where
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{where}: relative import"
+                for name in node.names:
+                    yield module, f"{node.module}.{name.name}", where
+
+
+def test_every_import_goes_downwards() -> None:
+    wrong = []
+    for module, name, where in imports():
+        if not within("skyfarer", name) or not module:
+            continue
+        target = room_of(name.removeprefix("skyfarer").removeprefix("."))
+        home = room_of(module)
+        assert home is not None, f"{where}: {module} stands in no room of the table"
+        allowed = (home, *TABLE[home])
+        if target is not None and not any(within(room, target) for room in allowed):
+            wrong.append(f"{where} imports {name}: {home} may not import {target}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", GUARDED)
+def test_a_heavy_package_is_imported_only_where_the_table_allows(package: str) -> None:
+    wrong = [
+        f"{where} imports {name}"
+        for module, name, where in imports()
+        if within(package, name) and not any(within(room, module) for room in GUARDED[package])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_storage_providers_import_no_other_provider() -> None:
+    wrong = [
+        f"{where} imports {name}"
+        for module, name, where in imports()
+        if module.startswith("oap.storage.")
+        and within("skyfarer.oap.storage", name)
+        and not within("skyfarer." + ".".join(module.split(".")[:3]), name)
+    ]
+    assert not wrong, "\n".join(wrong)
