@@ -1,0 +1,163 @@
+"""The OAP's public API, as far as the page needs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from skyfarer.ui.model import (
+    WINDOW_MINUTES,
+    Ledger,
+    Overview,
+    Series,
+    ServerTime,
+    Service,
+    Vitals,
+)
+
+TIMEOUT_S = 5.0
+SERVICES_SHOWN_MAX = 40
+POINTS = WINDOW_MINUTES + 1
+LATEST_POINTS = 2
+
+_WHO = """
+query who {
+  getTimeInfo { timezone currentTimestamp }
+  listServices { name normal layers }
+}"""
+
+
+class OapAwayError(Exception):
+    """Nobody answers at the address; the text says why in a few words."""
+
+
+class OapRefusedError(Exception):
+    """The OAP answered, and said no; the text is its own."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a page wants to see: services whose name contains `filter`, and one in full."""
+
+    filter: str = ""
+    selected: str = ""
+
+
+class OapClient:
+    """Call from one event loop. Connects when first used; `stop` is safe at any time."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._http: httpx.AsyncClient | None = None
+
+    async def stop(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+    async def overview(self, wanted: Wanted) -> Overview:
+        """OapAwayError or OapRefusedError when it cannot be had."""
+        (who, ledger) = await asyncio.gather(self._graphql(_WHO, {}), self._ledger())
+        info = who["getTimeInfo"]
+        time = ServerTime.of(info["currentTimestamp"], info["timezone"])
+        services = sorted(map(_service, who["listServices"]), key=lambda service: service.name)
+        matching = [s for s in services if wanted.filter.lower() in s.name.lower()]
+        shown = matching[:SERVICES_SHOWN_MAX]
+        selected = next((s for s in services if s.name == wanted.selected), None)
+        if not wanted.selected and shown:
+            selected = shown[0]
+        vitals = await self._vitals(time, shown, selected)
+        return Overview(time, ledger, shown, len(matching), vitals, selected)
+
+    async def _vitals(
+        self, time: ServerTime, shown: Sequence[Service], selected: Service | None
+    ) -> dict[str, Vitals]:
+        asked = list(shown) + [s for s in (selected,) if s is not None and s not in shown]
+        if not asked:
+            return {}
+        variables: dict[str, Any] = {"window": time.duration(POINTS)}
+        for number, service in enumerate(asked):
+            variables[f"e{number}"] = {"serviceName": service.name, "normal": service.normal}
+            variables[f"d{number}"] = time.duration(
+                POINTS if service == selected else LATEST_POINTS
+            )
+        data = await self._graphql(_metrics_document(len(asked)), variables)
+        return {service.name: _vitals(data, number) for number, service in enumerate(asked)}
+
+    async def _ledger(self) -> Ledger | None:
+        """None where there is none to read: it is one line of the page, not a reason to fail."""
+        response = await self._send("GET", "/status/ledger")
+        if response.status_code != httpx.codes.OK:
+            return None
+        books = _object(response)
+        return Ledger(
+            books["accepted"],
+            books["delivered"],
+            books["queued"],
+            sum(books["dropped"].values()),
+            books["balanced"],
+        )
+
+    async def _graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+        body = {"query": query, "variables": variables}
+        answer = _object(await self._send("POST", "/graphql", body))
+        if answer.get("errors"):
+            raise OapRefusedError("; ".join(str(e.get("message")) for e in answer["errors"][:3]))
+        data = answer["data"]
+        assert isinstance(data, dict)
+        return data
+
+    async def _send(self, method: str, path: str, body: object = None) -> httpx.Response:
+        if self._http is None:
+            self._http = httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT_S, trust_env=False)
+        try:
+            return await self._http.request(method, path, json=body)
+        except httpx.TimeoutException:
+            raise OapAwayError(f"no answer within {TIMEOUT_S:g} s") from None
+        except httpx.HTTPError as error:
+            raise OapAwayError(str(error) or type(error).__name__) from error
+
+
+def _object(response: httpx.Response) -> dict[str, Any]:
+    try:
+        answer = response.json()
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise OapRefusedError(f"HTTP {response.status_code} without a JSON answer")
+    return answer
+
+
+def _service(entry: Mapping[str, Any]) -> Service:
+    return Service(entry["name"], entry["normal"] is not False, tuple(entry["layers"]))
+
+
+def _metrics_document(services: int) -> str:
+    """Three aliased expressions per service: its calls over the window, its averages over $dN."""
+    fields, variables = [], "$window: Duration!"
+    for number in range(services):
+        variables += f", $e{number}: Entity!, $d{number}: Duration!"
+        fields += [
+            _expression(f"cpm{number}", "service_cpm", number, "window"),
+            _expression(f"resp_time{number}", "service_resp_time", number, f"d{number}"),
+            _expression(f"sla{number}", "service_sla", number, f"d{number}"),
+        ]
+    return f"query vitals({variables}) {{ {' '.join(fields)} }}"
+
+
+def _expression(alias: str, metric: str, number: int, span: str) -> str:
+    arguments = f'expression: "{metric}", entity: $e{number}, duration: ${span}'
+    return f"{alias}: execExpression({arguments}) {{ results {{ values {{ value }} }} }}"
+
+
+def _vitals(data: Mapping[str, Any], number: int) -> Vitals:
+    return Vitals(*(_series(data[f"{name}{number}"]) for name in ("cpm", "resp_time", "sla")))
+
+
+def _series(result: Mapping[str, Any]) -> Series:
+    values = [v["value"] for series in result["results"][:1] for v in series["values"]]
+    return Series(tuple(None if value is None else int(value) for value in values))

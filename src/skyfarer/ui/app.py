@@ -1,0 +1,69 @@
+"""The page as a web application."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import app as pages
+from nicegui import ui
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.ui.api import OapClient
+from skyfarer.ui.marks import FAVICON
+from skyfarer.ui.page import ServicesPage
+
+log = logging.getLogger(__name__)
+
+# A browser that was away this long finds its page as it left it; later it is drawn anew.
+RECONNECT_TIMEOUT_S = 10.0
+
+
+def create(oap_url: str) -> FastAPI:
+    """The application. NiceGUI keeps its pages in the process, so one call per process."""
+    client = OapClient(oap_url)
+
+    @ui.page("/")
+    def services(service: str = "") -> None:
+        ServicesPage(client, service).build()
+
+    pages.on_shutdown(client.stop)
+    application = FastAPI(openapi_url=None)
+    ui.run_with(
+        application,
+        title="Skyfarer",
+        favicon=FAVICON,
+        dark=None,
+        tailwind=False,
+        language="en-US",
+        binding_refresh_interval=None,
+        reconnect_timeout=RECONNECT_TIMEOUT_S,
+        show_welcome_message=False,
+    )
+    return application
+
+
+def run(oap_url: str, host: str = "127.0.0.1", port: int = 8080) -> None:
+    """Serves the page until the process is told to stop; PermanentError when the port is taken.
+
+    `oap_url` like http://127.0.0.1:12800. Call in the main thread, whose signals end it.
+    """
+    listener = _bind(host, port)
+    config = uvicorn.Config(
+        create(oap_url), log_config=None, access_log=False, server_header=False, ws="wsproto"
+    )
+    log.info("page on http://%s:%s for the OAP at %s", host, listener.getsockname()[1], oap_url)
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn stops on them and then raises them once more, for whoever was there before.
+        signal.signal(ending, lambda _signal, _frame: None)
+    uvicorn.Server(config).run([listener])
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        raise PermanentError(f"page cannot listen on {host}:{port}: {error.strerror}") from error

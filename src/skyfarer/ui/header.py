@@ -1,0 +1,79 @@
+"""The top of the page: product, server time, the ledger, light or dark."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from skyfarer.ui.marks import LOGO, THEME
+from skyfarer.ui.model import Ledger, Overview, count_text
+from skyfarer.ui.services import box
+
+_TOGGLE_THEME = """() => {
+  const dark = !document.body.classList.contains("body--dark");
+  setDark(dark);
+  localStorage.setItem("skyfarer-theme", dark ? "dark" : "light");
+}"""
+
+REMEMBERED_THEME = """
+const theme = localStorage.getItem("skyfarer-theme");
+if (theme !== null) setDark(theme === "dark");
+"""
+
+
+class Header:
+    def __init__(self) -> None:
+        with box("top", tag="header"):
+            with box("brand"):
+                ui.html(LOGO, sanitize=False).classes("logo")
+                ui.label("Skyfarer").classes("brand-name")
+            self._ledger = _LedgerLine()
+            with box("top-right"):
+                self._pulse = box("pulse", "live")
+                self._time = ui.label("connecting").classes("muted time")
+                with box("theme", tag="button") as theme:
+                    ui.html(THEME, sanitize=False)
+                theme.props('type=button aria-label="Light or dark" title="Light or dark"')
+                theme.on("click", js_handler=_TOGGLE_THEME)
+
+    def show(self, overview: Overview) -> None:
+        self._pulse.classes(remove="away")
+        self._time.set_text(overview.time.now.strftime("%H:%M:%S %z"))
+        self._ledger.show(overview.ledger)
+
+    def away(self) -> None:
+        self._pulse.classes(add="away")
+
+
+class _LedgerLine:
+    """accepted = delivered + queued + dropped, with the four numbers in it."""
+
+    def __init__(self) -> None:
+        with box("ledger").props('title="Every record that was ever accepted"') as self._box:
+            self._accepted = _term("accepted")
+            ui.label("=").classes("muted")
+            self._delivered = _term("delivered")
+            ui.label("+").classes("muted")
+            self._queued = _term("queued")
+            ui.label("+").classes("muted")
+            self._dropped = _term("dropped")
+            self._verdict = ui.label().classes("chip verdict")
+        self._box.set_visibility(False)
+
+    def show(self, ledger: Ledger | None) -> None:
+        self._box.set_visibility(ledger is not None)
+        if ledger is None:
+            return
+        self._accepted.set_text(count_text(ledger.accepted))
+        self._delivered.set_text(count_text(ledger.delivered))
+        self._queued.set_text(count_text(ledger.queued))
+        self._dropped.set_text(count_text(ledger.dropped))
+        self._verdict.set_text("balanced" if ledger.balanced else "does not balance")
+        self._verdict.classes(remove="chip-good chip-failing")
+        self._verdict.classes(add="chip-good" if ledger.balanced else "chip-failing")
+
+
+def _term(name: str) -> ui.label:
+    with box("term"):
+        number = ui.label().classes("term-number")
+        ui.label(name).classes("muted")
+    return number

@@ -1,0 +1,126 @@
+"""What the page shows, as values: no network, no widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+
+WINDOW_MINUTES = 30
+SLA_WHOLE = 10_000
+FAILING_BELOW_SLA = 9_900
+SLOW_FROM_MS = 1_000
+
+Values = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Service:
+    name: str
+    normal: bool
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One value per minute up to the minute in progress, which is the last and still growing."""
+
+    values: Values = ()
+
+    @property
+    def current(self) -> int | None:
+        """The last full minute's value; the one in progress while there is no other."""
+        full = self.values[-2] if len(self.values) > 1 else None
+        return full if full is not None or not self.values else self.values[-1]
+
+    @property
+    def only_begun(self) -> bool:
+        """Whether all there is to show is the minute in progress."""
+        return bool(self.values) and all(value is None for value in self.values[:-1])
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """The metrics of one service; of one only listed, the averages cover the latest minutes."""
+
+    cpm: Series = field(default_factory=Series)
+    resp_time: Series = field(default_factory=Series)
+    sla: Series = field(default_factory=Series)
+
+    @property
+    def slow(self) -> bool:
+        return (self.resp_time.current or 0) >= SLOW_FROM_MS
+
+    @property
+    def failing(self) -> bool:
+        sla = self.sla.current
+        return sla is not None and sla < FAILING_BELOW_SLA
+
+
+@dataclass(frozen=True)
+class Ledger:
+    accepted: int
+    delivered: int
+    queued: int
+    dropped: int
+    balanced: bool
+
+
+@dataclass(frozen=True)
+class ServerTime:
+    """The server's clock; charts and labels are in its zone, wherever the browser is."""
+
+    now: datetime
+
+    @classmethod
+    def of(cls, epoch_ms: int, offset: str) -> ServerTime:
+        sign = -1 if offset.startswith("-") else 1
+        digits = offset.lstrip("+-").rjust(4, "0")
+        shift = sign * timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]))
+        return cls(datetime.fromtimestamp(epoch_ms / 1000, timezone(shift)))
+
+    def minutes(self, count: int) -> list[datetime]:
+        """The last `count` minutes, the one in progress last."""
+        last = self.now.replace(second=0, microsecond=0)
+        return [last - timedelta(minutes=age) for age in reversed(range(count))]
+
+    def duration(self, count: int) -> dict[str, str]:
+        first, last = self.minutes(count)[0], self.minutes(1)[0]
+        return {
+            "start": first.strftime("%Y-%m-%d %H%M"),
+            "end": last.strftime("%Y-%m-%d %H%M"),
+            "step": "MINUTE",
+        }
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All that one refresh brought. `shown` are the services with vitals, `total` all there are."""
+
+    time: ServerTime
+    ledger: Ledger | None
+    shown: Sequence[Service]
+    total: int
+    vitals: Mapping[str, Vitals]
+    selected: Service | None
+
+
+def count_text(value: int | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if value < 1_000_000 else f"{value / 1_000_000:.1f} M"
+
+
+def latency_text(value_ms: int | None) -> str:
+    if value_ms is None:
+        return "–"
+    return f"{value_ms:,} ms" if value_ms < SLOW_FROM_MS else f"{value_ms / 1000:.2f} s"
+
+
+def share_text(sla: int | None) -> str:
+    """A whole 100 % only when it is one: 99.99 must not be rounded up."""
+    return "–" if sla is None else f"{sla * 100 / SLA_WHOLE:.2f}".removesuffix(".00") + " %"
+
+
+def failing_text(sla: int) -> str:
+    return f"{(SLA_WHOLE - sla) * 100 / SLA_WHOLE:.1f} % failing"

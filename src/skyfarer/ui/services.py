@@ -1,0 +1,83 @@
+"""The list of services: one row each, changed in place so that nothing flickers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nicegui import ui
+
+from skyfarer.ui.charts import sparkline
+from skyfarer.ui.model import Overview, Service, Vitals, count_text, failing_text, latency_text
+
+FILTER_FROM = 8
+
+
+def box(*classes: str, tag: str = "div") -> ui.element:
+    return ui.element(tag).classes(" ".join(classes))
+
+
+class ServiceList:
+    """`choose` is called with a name when its row is clicked, `search` when the filter changes."""
+
+    def __init__(self, choose: Callable[[str], object], search: Callable[[str], object]) -> None:
+        self._choose = choose
+        self._rows: dict[str, _Row] = {}
+        with box("panel", "services", tag="nav").props('aria-label="Services"'):
+            with box("panel-head"):
+                ui.label("Services").classes("panel-title")
+                self._count = ui.label().classes("muted")
+            self._filter = ui.input(placeholder="Filter by name").props(
+                "dense borderless clearable"
+            )
+            self._filter.classes("filter").on_value_change(lambda e: search(e.value or ""))
+            self._list = box("rows")
+            self._more = ui.label().classes("muted note")
+        self._filter.set_visibility(False)
+
+    def show(self, overview: Overview) -> None:
+        shown = {service.name: service for service in overview.shown}
+        if list(shown) != list(self._rows):
+            self._rebuild(shown)
+        for name, row in self._rows.items():
+            selected = overview.selected is not None and overview.selected.name == name
+            row.show(overview.vitals.get(name, Vitals()), selected)
+        self._count.set_text(count_text(overview.total))
+        hidden = overview.total - len(shown)
+        self._more.set_text(f"{hidden} more: filter by name to see them" if hidden else "")
+        if overview.total > FILTER_FROM:
+            self._filter.set_visibility(True)
+
+    def _rebuild(self, shown: dict[str, Service]) -> None:
+        self._list.clear()
+        with self._list:
+            self._rows = {name: _Row(name, self._choose) for name in shown}
+
+
+class _Row:
+    def __init__(self, name: str, choose: Callable[[str], object]) -> None:
+        self._button = box("service", tag="button").props("type=button")
+        self._button.on("click", lambda: choose(name))
+        with self._button:
+            with box("row-main"):
+                ui.label(name).classes("row-name")
+                with box("row-facts"):
+                    self._latency = ui.label().classes("muted")
+                    self._slow = ui.label("slow").classes("chip chip-slow")
+                    self._failing = ui.label().classes("chip chip-failing")
+            self._spark = ui.html("", sanitize=False).classes("row-spark")
+            with box("row-rate"):
+                self._cpm = ui.label().classes("row-cpm")
+                ui.label("cpm").classes("muted")
+
+    def show(self, vitals: Vitals, selected: bool) -> None:
+        self._button.classes(
+            add="selected" if selected else "", remove="" if selected else "selected"
+        )
+        self._button.props(f"aria-current={'true' if selected else 'false'}")
+        self._latency.set_text(latency_text(vitals.resp_time.current))
+        self._slow.set_visibility(vitals.slow and not vitals.failing)
+        self._failing.set_visibility(vitals.failing)
+        if vitals.failing:
+            self._failing.set_text(failing_text(vitals.sla.current or 0))
+        self._spark.set_content(sparkline(vitals.cpm))
+        self._cpm.set_text(count_text(vitals.cpm.current))

@@ -1,0 +1,115 @@
+"""A page in a process of its own, on a query server over memory, seen by a real browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+
+import httpx
+import pytest
+
+from skyfarer.base.clock import SystemClock
+from skyfarer.oap.query import QueryServer
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing.browser import Browser
+from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
+
+START_TIMEOUT_S = 60.0
+
+
+class LiveOap:
+    """A query server over a memory reader; it can go away and come back on the same port."""
+
+    def __init__(self) -> None:
+        self.reader = MemoryReader()
+        self.port = 0
+        self._server: QueryServer | None = None
+
+    def come(self) -> None:
+        health = Health()
+        health.started()
+        self._server = QueryServer(
+            "127.0.0.1",
+            self.port,
+            self.reader,
+            self.reader.ledger,
+            health,
+            Registry(),
+            SystemClock(),
+            UTC,
+        )
+        self._server.start()
+        self.port = self._server.port
+
+    def go(self) -> None:
+        if self._server is not None:
+            self._server.stop(5)
+            self._server = None
+
+    def fill(self) -> None:
+        fill_with_shop(self.reader, SystemClock().now_ms(), UTC)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@pytest.fixture(scope="module")
+def oap() -> Iterator[LiveOap]:
+    live = LiveOap()
+    live.come()
+    yield live
+    live.go()
+
+
+@pytest.fixture(scope="module")
+def page_url(oap: LiveOap) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = f"from skyfarer.ui import run; run({oap.url!r}, '127.0.0.1', {port})"
+    # NiceGUI behaves differently when it believes it runs inside a test; this is the real thing.
+    environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    process = subprocess.Popen([sys.executable, "-c", command], env=environ)
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        _wait_until_served(url, process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _wait_until_served(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        assert process.poll() is None, "the page's process ended"
+        try:
+            httpx.get(url, trust_env=False, timeout=5)
+            return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise AssertionError(f"{url} was not served within {START_TIMEOUT_S:g} s")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    chromium = Browser(tmp_path_factory.mktemp("profile"))
+    chromium.start()
+    yield chromium
+    chromium.stop()
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    """Where screenshots go; SKYFARER_SHOTS keeps them for people to look at."""
+    chosen = os.environ.get("SKYFARER_SHOTS")
+    directory = Path(chosen) if chosen else tmp_path
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
