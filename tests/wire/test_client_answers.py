@@ -100,7 +100,7 @@ def test_a_call_that_the_server_did_not_begin_before_going_away_is_retryable(
     ("script", "error", "text"),
     [
         (gateway_error, RetryableError, "UNAVAILABLE: HTTP status 503"),
-        (not_found, PermanentError, "UNIMPLEMENTED: HTTP status 404"),
+        (not_found, RetryableError, "UNAVAILABLE: HTTP status 404"),
         (no_status, RetryableError, "UNKNOWN"),
         (refuse, RetryableError, "UNAVAILABLE"),
         (huge_answer, RetryableError, "RESOURCE_EXHAUSTED"),

@@ -7,9 +7,9 @@ Trying again is the caller's: it alone knows how long the messages may wait.
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from skyfarer import __version__
 from skyfarer.base.errors import PermanentError
@@ -20,6 +20,9 @@ from skyfarer.wire.framing import ENCODINGS, blocks
 from skyfarer.wire.outgoing import Header
 from skyfarer.wire.rpc import Rpc, Streaming
 from skyfarer.wire.status import Status, StatusError, to_error
+
+if TYPE_CHECKING:
+    import ssl
 
 
 @dataclass(frozen=True)

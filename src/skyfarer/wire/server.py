@@ -16,8 +16,7 @@ answers not read by the peer, control frames, the time until a peer has spoken H
 from __future__ import annotations
 
 import asyncio
-import ssl
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -25,6 +24,9 @@ from skyfarer.wire.connection import Connection
 from skyfarer.wire.intake import Append
 from skyfarer.wire.receiver import Receiver
 from skyfarer.wire.receiver import ServerSettings as ServerSettings
+
+if TYPE_CHECKING:
+    import ssl
 
 BACKLOG: Final = 1024
 

@@ -59,12 +59,13 @@ PERMANENT: Final = frozenset(
     }
 )
 
-# A proxy that knows no gRPC answers with a bare HTTP status; the table is gRPC's own.
+# A proxy that knows no gRPC answers with a bare HTTP status; the table is gRPC's own, but for 404,
+# there UNIMPLEMENTED: a wrong route can be put right, and until then no record may be given up.
 _OF_HTTP: Final = {
     b"400": Status.INTERNAL,
     b"401": Status.UNAUTHENTICATED,
     b"403": Status.PERMISSION_DENIED,
-    b"404": Status.UNIMPLEMENTED,
+    b"404": Status.UNAVAILABLE,
     b"429": Status.UNAVAILABLE,
     b"502": Status.UNAVAILABLE,
     b"503": Status.UNAVAILABLE,
