@@ -1,0 +1,115 @@
+"""Every call the queue makes to change a file, in one small class, so that tests can hand in a disk
+that fills up, tears a write or dies between two calls."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from skyfarer.queue.errors import disk_error
+
+BUFFERS_PER_WRITE_MAX: Final = 1024
+FILE_MODE: Final = 0o600
+DIRECTORY_MODE: Final = 0o700
+
+
+class Disk:
+    """The real one. Raises OSError as it comes; callers put it into words with `disk_error`."""
+
+    close = staticmethod(os.close)
+    pwrite = staticmethod(os.pwrite)
+    pwritev = staticmethod(os.pwritev)
+
+    def make_directory(self, path: Path) -> None:
+        path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+
+    def open(self, path: Path, flags: int) -> int:
+        return os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
+
+    def lock(self, fd: int) -> None:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def allocate(self, fd: int, size_bytes: int) -> None:
+        os.posix_fallocate(fd, 0, size_bytes)
+
+    def truncate(self, fd: int, size_bytes: int) -> None:
+        os.ftruncate(fd, size_bytes)
+
+    def map(self, fd: int, size_bytes: int) -> mmap.mmap:
+        return mmap.mmap(fd, size_bytes)
+
+    def sync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.rename(new)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+
+def write_all(disk: Disk, fd: int, data: bytes, offset: int) -> None:
+    """Goes on after a short write; Python itself goes on after EINTR."""
+    view = memoryview(data)
+    while view:
+        written = _some(disk.pwrite(fd, view, offset))
+        view, offset = view[written:], offset + written
+
+
+def write_buffers(disk: Disk, fd: int, buffers: Sequence[bytes | memoryview], offset: int) -> None:
+    """The kernel takes at most 1024 buffers a call and may stop early."""
+    rest: list[bytes | memoryview] = [buffer for buffer in buffers if len(buffer)]
+    while rest:
+        written = _some(disk.pwritev(fd, rest[:BUFFERS_PER_WRITE_MAX], offset))
+        offset += written
+        done = 0
+        while done < len(rest) and written >= len(rest[done]):
+            written -= len(rest[done])
+            done += 1
+        del rest[:done]
+        if written:
+            rest[0] = memoryview(rest[0])[written:]
+
+
+def _some(written: int) -> int:
+    if written <= 0:
+        raise OSError(errno.EIO, "the disk accepted no byte")
+    return written
+
+
+def create_whole(disk: Disk, path: Path, data: bytes, size_bytes: int, durable: bool) -> None:
+    """A file appears under its name only when it is allocated and holds `data`.
+
+    A full disk leaves nothing behind: a failed fallocate may have taken part of the space.
+    """
+    new = path.with_name(path.name + ".new")
+    try:
+        fd = disk.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    except OSError as error:
+        raise disk_error(error, new, "create") from error
+    try:
+        disk.allocate(fd, size_bytes)
+        write_all(disk, fd, data, 0)
+        if durable:
+            disk.sync(fd)
+        disk.rename(new, path)
+    except OSError as error:
+        disk.unlink(new)
+        raise disk_error(error, path, "create") from error
+    finally:
+        disk.close(fd)
+    if durable:
+        sync_directory(disk, path.parent)
+
+
+def sync_directory(disk: Disk, path: Path) -> None:
+    fd = disk.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        disk.sync(fd)
+    finally:
+        disk.close(fd)

@@ -1,0 +1,53 @@
+"""The places of all declared consumers, as the writer sees them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skyfarer.queue.checkpoint import FILE_BYTES, Checkpoint, checkpoint_path, peek
+from skyfarer.queue.disk import Disk, create_whole
+from skyfarer.queue.run import OVERFLOW
+
+
+class Places:
+    """Reads the consumers' files afresh at each call: consumers live in other processes."""
+
+    def __init__(
+        self, disk: Disk, directory: Path, names: tuple[str, ...], queue_id: bytes
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._names = names
+        self._queue_id = queue_id
+
+    def make_missing(self, oldest: int) -> None:
+        """A consumer new to the queue begins with the oldest record there is."""
+        for name in self._names:
+            path = checkpoint_path(self._directory, name)
+            if not path.exists():
+                begin = Checkpoint(0, oldest).encode(self._queue_id)
+                create_whole(self._disk, path, begin, FILE_BYTES, durable=False)
+
+    def slowest(self) -> int:
+        """Everything below is committed by all. A damaged file holds everything until its
+        consumer starts and mends it."""
+        return min(place.committed for place in self._all())
+
+    def farthest(self) -> int:
+        """Nothing at or above was committed; files not made yet say nothing."""
+        known = [name for name in self._names if checkpoint_path(self._directory, name).exists()]
+        return max((self._peek(name).committed for name in known), default=0)
+
+    def dropped(self, oldest: int) -> int:
+        """Records the consumer that lost most never had: the gaps it has counted when passing
+        them, and the one still before it."""
+        return max(
+            place.dropped.get(OVERFLOW, 0) + max(0, oldest - place.committed)
+            for place in self._all()
+        )
+
+    def _all(self) -> list[Checkpoint]:
+        return [self._peek(name) for name in self._names]
+
+    def _peek(self, name: str) -> Checkpoint:
+        return peek(self._directory, name, self._queue_id) or Checkpoint(0, 0)

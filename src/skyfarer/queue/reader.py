@@ -1,0 +1,118 @@
+"""Reading a queue from any process, through maps, without a lock."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.base.units import MIB
+from skyfarer.queue.atlas import Atlas, MappedSegment
+from skyfarer.queue.errors import disk_error
+from skyfarer.queue.layout import SLOT_BYTES
+from skyfarer.queue.meta import read_meta
+from skyfarer.queue.records import failures
+from skyfarer.queue.run import CORRUPT, OVERFLOW, Run, lost
+from skyfarer.queue.state import State, map_state
+
+
+class Reader:
+    """Any number of readers, each used by one thread at a time; they never write.
+
+    `start` raises QueueMissing until the writer has started once. A reader outlives restarts of the
+    writer. Runs stay readable after `stop`: their maps live as long as they do.
+    """
+
+    def __init__(self, directory: Path, segments_mapped_max: int = 2) -> None:
+        self.queue_id = ""
+        self._directory = directory
+        self._segments_mapped_max = segments_mapped_max
+        self._state: State | None = None
+        self._atlas: Atlas | None = None
+
+    def start(self) -> None:
+        if self._state is not None:
+            return
+        meta = read_meta(self._directory)
+        self._state = map_state(self._directory, meta.queue_id)
+        self._atlas = Atlas(self._directory, meta, self._segments_mapped_max)
+        self.queue_id = meta.queue_id.hex()
+
+    def stop(self, timeout_s: float = 0.0) -> None:
+        if self._state is not None:
+            self._state.close()
+        self._state = self._atlas = None
+
+    def writing(self) -> int:
+        """The next sequence to be written; everything below it can be read."""
+        return self._started()[0].writing
+
+    def oldest(self) -> int:
+        """The first sequence still held; `writing()` when none is."""
+        return self._started()[0].oldest
+
+    def runs(self, start: int, end: int, bytes_max: int = 64 * MIB) -> Iterator[Run]:
+        """Runs that cover `start` to `end` (at most `writing()`) with no gap and no overlap.
+
+        A run has at least one number, and ends with its segment or before `bytes_max` of payload.
+        Every record is checked against its checksum. Numbers below `oldest()` come as one run of
+        lost numbers with reason "overflow"; those of a segment that is gone, with "corrupt".
+        Asking for the next run gives the resident memory of this one back, not its bytes.
+        """
+        state, _ = self._started()
+        end = min(end, state.writing)
+        while start < end:
+            run, segment = self._next(start, end, bytes_max)
+            try:
+                yield run
+            finally:
+                if segment is not None:
+                    segment.release_pages()
+            start = run.end
+
+    def _next(self, start: int, end: int, bytes_max: int) -> tuple[Run, MappedSegment | None]:
+        """Bad news is believed at the second look only, with a fresh picture of the directory: the
+        first may be older than a restart of the writer. A segment being reused is no news at
+        all: `oldest` moved before its bytes did."""
+        state, atlas = self._started()
+        if start >= state.oldest:
+            run, segment = self._look(atlas, start, end, bytes_max)
+            if not run.damaged and segment is not None and segment.unchanged():
+                return run, segment
+            atlas.forget()
+            run, segment = self._look(atlas, start, end, bytes_max)
+        if start < state.oldest:
+            return lost(start, min(end, state.oldest), OVERFLOW), None
+        return run, segment
+
+    def _look(
+        self, atlas: Atlas, start: int, end: int, bytes_max: int
+    ) -> tuple[Run, MappedSegment | None]:
+        try:
+            segment, beyond = atlas.find(start)
+        except OSError as error:
+            raise disk_error(error, self._directory, "read segments in") from error
+        end = min(end, beyond)
+        if segment is None or start - segment.first >= segment.slots:
+            return lost(start, end, CORRUPT), None
+        return _checked(segment, start, end, bytes_max), segment
+
+    def _started(self) -> tuple[State, Atlas]:
+        if self._state is None or self._atlas is None:
+            raise PermanentError(f"{self._directory}: read before start or after stop")
+        return self._state, self._atlas
+
+
+def _checked(segment: MappedSegment, start: int, end: int, bytes_max: int) -> Run:
+    begin = start - segment.first
+    stop = min(end - segment.first, segment.slots)
+    if len(segment.data) > bytes_max:
+        words = segment.index.cast("I")
+        limit = words[4 * begin] + bytes_max
+        slots = range(begin + 1, stop)
+        stop = begin + 1 + bisect_right(slots, limit, key=lambda s: words[4 * s] + words[4 * s + 1])
+    index = segment.index[begin * SLOT_BYTES : stop * SLOT_BYTES]
+    damaged = failures(segment.number, start, index, segment.data)
+    sequences = tuple(start + position for position in damaged)
+    return Run(start, stop - begin, index, segment.data, sequences)

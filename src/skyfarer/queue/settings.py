@@ -1,0 +1,70 @@
+"""What a queue is made of, checked before a byte is written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skyfarer.base.errors import ConfigError
+from skyfarer.base.units import GIB, MIB
+from skyfarer.queue.layout import PAGE_BYTES, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, Geometry
+
+CONSUMER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+CAPACITY_BYTES_MAX = 1024 * GIB
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """`segment_bytes` and `capacity_bytes` are fixed with the directory; the rest may change.
+
+    `consumers` are those a segment waits for before it is reused. `when_full` is what happens when
+    they are too slow: "reject" refuses the new batch, "drop_oldest" gives up the oldest segment.
+    """
+
+    directory: Path
+    segment_bytes: int = 16 * MIB
+    capacity_bytes: int = 512 * MIB
+    record_bytes_max: int = 4 * MIB
+    when_full: Literal["reject", "drop_oldest"] = "reject"
+    consumers: tuple[str, ...] = ("main",)
+
+    def __post_init__(self) -> None:
+        for fault in self._faults():
+            raise ConfigError(f"queue {self.directory}: {fault}")
+
+    @property
+    def geometry(self) -> Geometry:
+        return Geometry(self.segment_bytes, self.capacity_bytes // self.segment_bytes)
+
+    def _faults(self) -> list[str]:
+        size = self.segment_bytes
+        if not SEGMENT_BYTES_MIN <= size <= SEGMENT_BYTES_MAX or size % PAGE_BYTES:
+            return [
+                f"segment_bytes must be a multiple of {PAGE_BYTES} between {SEGMENT_BYTES_MIN} "
+                f"and {SEGMENT_BYTES_MAX}, not {size}"
+            ]
+        if not 2 * size <= self.capacity_bytes <= CAPACITY_BYTES_MAX:
+            return [
+                f"capacity_bytes must be between two segments ({2 * size}) "
+                f"and {CAPACITY_BYTES_MAX}, not {self.capacity_bytes}"
+            ]
+        room = self.geometry.payload_bytes
+        if not 0 < self.record_bytes_max <= room:
+            return [
+                f"record_bytes_max must be between 1 and the {room} bytes of records "
+                f"one segment holds, not {self.record_bytes_max}"
+            ]
+        if self.when_full not in ("reject", "drop_oldest"):
+            return [f"when_full must be 'reject' or 'drop_oldest', not {self.when_full!r}"]
+        return self._consumer_faults()
+
+    def _consumer_faults(self) -> list[str]:
+        if not self.consumers or len(set(self.consumers)) != len(self.consumers):
+            return ["consumers must name at least one consumer, and each once"]
+        return [
+            f"consumer name {name!r} must be letters, digits, '_' or '-', at most 64"
+            for name in self.consumers
+            if not CONSUMER_NAME.fullmatch(name)
+        ]

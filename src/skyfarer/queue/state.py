@@ -1,0 +1,99 @@
+"""`state`: the numbers a writer shows to readers, in one mapped page.
+
+    word (u64)   0 magic   1–2 queue id   4, 5 writing   6, 7 oldest
+
+A reader needs no lock: each number is an aligned 8-byte store. Each is kept twice and the smaller
+is believed, because too small is always safe (readers wait, recovery scans) while a flipped bit
+that made one larger would invent records or skip them. Nothing here is needed to recover: the
+segments say it all, unless their tail is damaged, and then `writing` tells how much was promised.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+from typing import Final
+
+from skyfarer.queue.disk import Disk
+from skyfarer.queue.errors import QueueMissing, disk_error
+from skyfarer.queue.layout import PAGE_BYTES
+
+_MAGIC: Final = int.from_bytes(b"SKYQSTAT", "little")
+_WRITING: Final = 4
+_OLDEST: Final = 6
+
+
+class State:
+    """One writer process, any number of readers."""
+
+    def __init__(self, view: mmap.mmap) -> None:
+        self._map = view
+        self._words = memoryview(view).cast("Q")
+
+    @property
+    def writing(self) -> int:
+        return min(self._words[_WRITING], self._words[_WRITING + 1])
+
+    @property
+    def oldest(self) -> int:
+        return min(self._words[_OLDEST], self._words[_OLDEST + 1])
+
+    def publish_writing(self, sequence: int) -> None:
+        words = self._words
+        words[_WRITING] = sequence
+        words[_WRITING + 1] = sequence
+
+    def publish_oldest(self, sequence: int) -> None:
+        self._words[_OLDEST] = sequence
+        self._words[_OLDEST + 1] = sequence
+
+    def belongs_to(self, queue_id: bytes) -> bool:
+        return self._words[0] == _MAGIC and self._words[1:3].tobytes() == queue_id
+
+    def adopt(self, queue_id: bytes) -> None:
+        """Starts from nothing; the magic comes last, so half an adoption is none."""
+        self._words[0] = 0
+        self._words[1:3] = memoryview(queue_id).cast("Q")
+        for word in range(_WRITING, _OLDEST + 2):
+            self._words[word] = 0
+        self._words[0] = _MAGIC
+
+    def close(self) -> None:
+        self._words.release()
+        self._map.close()
+
+
+def open_state(disk: Disk, directory: Path, queue_id: bytes) -> State:
+    """For the writer. The file is mended in place, never replaced: readers have it mapped."""
+    path = directory / "state"
+    try:
+        fd = disk.open(path, os.O_RDWR | os.O_CREAT)
+        try:
+            disk.allocate(fd, PAGE_BYTES)
+            state = State(disk.map(fd, PAGE_BYTES))
+        finally:
+            disk.close(fd)
+    except OSError as error:
+        raise disk_error(error, path, "open") from error
+    if not state.belongs_to(queue_id):
+        state.adopt(queue_id)
+    return state
+
+
+def map_state(directory: Path, queue_id: bytes) -> State:
+    """For readers."""
+    path = directory / "state"
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < PAGE_BYTES:
+                raise QueueMissing(f"{path} is not complete yet; its writer is starting")
+            state = State(mmap.mmap(file.fileno(), PAGE_BYTES, access=mmap.ACCESS_READ))
+    except FileNotFoundError as error:
+        raise QueueMissing(f"there is no {path} yet; the writer of the queue makes it") from error
+    except OSError as error:
+        raise disk_error(error, path, "open") from error
+    if not state.belongs_to(queue_id):
+        state.close()
+        raise QueueMissing(f"{path} is not filled in yet; its writer is starting")
+    return state
