@@ -8,11 +8,11 @@ DEMO_SECONDS ?= 0
 BENCH ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs stubs lock clean java
+.PHONY: help demo test check bench docs screenshots stubs lock clean java
 
 help: ## list the verbs
 	@echo "Skyfarer: make <verb>"; echo
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
 
 demo: $(VENV)/ready java ## start satellite, OAP and page with lively traffic (DEMO_SECONDS=90 stops by itself)
 	@$(BIN)/skyfarer demo --seconds $(DEMO_SECONDS)
@@ -30,6 +30,9 @@ bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/ben
 
 docs: $(VENV)/ready ## check the documentation's links and code paths
 	@$(BIN)/python tools/check_docs.py
+
+screenshots: $(VENV)/ready java ## renew the pictures of the README from the tests that look at the page
+	@SKYFARER_SHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e/test_page.py
 
 stubs: ## generate the protocol stubs again
 	@$(BIN)/python tools/generate_stubs.py

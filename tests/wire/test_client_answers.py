@@ -15,7 +15,7 @@ from h2.errors import ErrorCodes
 from h2.events import RequestReceived
 from h2.exceptions import ProtocolError
 
-from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.errors import RetryableError
 from skyfarer.base.units import KIB
 from skyfarer.wire.framing import prefixed
 from skyfarer.wire.rpc import FORWARD, Kind

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,15 @@ class Program:
         assert self._process is not None
         return self._process.pid
 
+    def has_ended(self) -> bool:
+        assert self._process is not None
+        return self._process.poll() is not None
+
     def kill(self) -> None:
         """SIGKILL to the whole group: program, receiver, JVM and workers at once."""
         if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def stop(self) -> int:

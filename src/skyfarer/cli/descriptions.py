@@ -1,0 +1,60 @@
+"""What the commands say of themselves under --help."""
+
+from __future__ import annotations
+
+ABOUT = """\
+Application performance monitoring that loses nothing: agents report to a satellite beside them,
+the satellite to the OAP, which analyses traces on Spark and answers the SkyWalking query protocol.
+"""
+
+EXAMPLES = """\
+examples:
+  skyfarer demo                      see all of it at work, with traffic, on this machine
+  skyfarer oap start                 the analysis platform, gRPC on 11800, queries on 12800
+  skyfarer satellite start           the sidecar: agents on 11801, upstream on 11800
+  skyfarer ui start                  the web page for an OAP on this machine
+"""
+
+SATELLITE_ABOUT = """\
+Takes what agents send, keeps it in a queue on disk and hands it to the OAP. An agent is answered
+when its data is on disk; the OAP may be away for as long as the queue has room.
+"""
+
+SATELLITE_EXAMPLES = """\
+examples:
+  skyfarer satellite start
+  SATELLITE_GRPC_CLIENT=oap:11800 skyfarer satellite start
+  skyfarer satellite start --config /etc/skyfarer/satellite.yaml
+"""
+
+OAP_ABOUT = """\
+Receives from agents and satellites, analyses on Spark, stores, and answers GraphQL queries as
+SkyWalking's OAP does, so its agents, CLI and web UI work against it.
+"""
+
+OAP_EXAMPLES = """\
+examples:
+  skyfarer oap start
+  SW_CORE_REST_PORT=8080 skyfarer oap start
+  skyfarer oap start --config /etc/skyfarer/application.yml
+"""
+
+UI_ABOUT = "Serves the web page: services, instances and endpoints with their metrics, from an OAP."
+
+UI_EXAMPLES = """\
+examples:
+  skyfarer ui start
+  skyfarer ui start --oap http://oap:12800 --port 8080
+"""
+
+DEMO_ABOUT = """\
+Starts an OAP, a satellite and the web page on this machine, sends them the traffic of a small shop
+and prints the page's address. With --seconds it stops by itself, prints both ledgers and what the
+query API answers beside what was sent, and fails if a single call is missing or counted twice.
+"""
+
+DEMO_EXAMPLES = """\
+examples:
+  skyfarer demo
+  skyfarer demo --seconds 60 --rate 50
+"""

@@ -1,0 +1,60 @@
+"""An OAP as a satellite sees it: a real gRPC server that keeps what it is sent in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skyfarer.base.units import MIB
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire.server import GrpcServer, ServerSettings
+
+HOST = "127.0.0.1"
+
+Judge = Callable[[int, Sequence[bytes]], None]
+
+
+def _accept(kind: int, payloads: Sequence[bytes]) -> None:
+    """Everything is welcome."""
+
+
+class Upstream:
+    """Runs on the event loop that started it; may be stopped and started again, at one address.
+
+    `judge` sees what arrives before it is kept and refuses it by raising, as a queue would.
+    """
+
+    def __init__(self, judge: Judge = _accept, message_bytes_max: int = 50 * MIB) -> None:
+        self.judge = judge
+        self._message_bytes_max = message_bytes_max
+        self.records: list[tuple[int, bytes]] = []
+        self.calls = 0
+        self.port = 0
+        self._server: GrpcServer | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    def payloads(self, kind: int) -> list[bytes]:
+        return [payload for one, payload in self.records if one == kind]
+
+    async def start(self) -> None:
+        health = Health()
+        health.started()
+        settings = ServerSettings(
+            host=HOST, port=self.port, message_bytes_max=self._message_bytes_max
+        )
+        self._server = GrpcServer(settings, self._keep, Registry(), health)
+        await self._server.start()
+        self.port = self._server.port
+
+    async def stop(self, timeout_s: float = 1.0) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop(timeout_s)
+
+    def _keep(self, kind: int, payloads: Sequence[bytes]) -> None:
+        self.calls += 1
+        self.judge(kind, payloads)
+        self.records.extend((kind, bytes(payload)) for payload in payloads)

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import psutil
+import pytest
+
+from skyfarer.base.clock import SystemClock
+from skyfarer.cli.demo import books, ports, verification
+from skyfarer.satellite.ledger import Ledger
+from skyfarer.telemetry import table
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.http import TelemetryServer
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing.expected import Entity
+from skyfarer.testing.traffic import DemoTraffic
+
+START_MS = 1_700_000_040_000
+
+
+def demo(*arguments: str, **environ: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "skyfarer.cli", "demo", *arguments],
+        env={**os.environ, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def read_until(process: subprocess.Popen[str], words: str, timeout_s: float = 120.0) -> str:
+    """What it printed up to the line with these words."""
+    assert process.stdout is not None
+    seen, deadline_s = "", time.monotonic() + timeout_s
+    while words not in seen:
+        readable, _, _ = select.select([process.stdout], [], [], deadline_s - time.monotonic())
+        line = process.stdout.readline() if readable else ""
+        assert line, f"{words!r} not within {timeout_s} s after:\n{seen}"
+        seen += line
+    return seen
+
+
+def shown_as_sent(traffic: DemoTraffic) -> verification.Shown:
+    expected = traffic.expected
+    return {
+        entity: {
+            minute: verification.derived(total) for minute, total in expected.series(entity).items()
+        }
+        for scope in ("service", "service_instance", "endpoint")
+        for entity in expected.entities(scope)
+    }
+
+
+def busy(traces: int = 500) -> DemoTraffic:
+    traffic = DemoTraffic(Random(2), SystemClock())
+    for number in range(traces):
+        traffic.trace(START_MS + 100 * number)
+    return traffic
+
+
+def test_what_is_shown_as_it_was_sent_has_no_differences() -> None:
+    traffic = busy()
+
+    assert list(verification.differences(shown_as_sent(traffic), traffic.expected)) == []
+
+
+def test_one_call_too_many_or_too_few_is_found_and_named() -> None:
+    traffic = busy()
+    shown = shown_as_sent(traffic)
+    entity = Entity("service", "order")
+    minute = START_MS // 60_000
+    right = shown[entity][minute]
+    shown[entity][minute] = verification.Minute(right.calls + 1, right.resp_time, right.sla)
+    del shown[Entity("service", "stock")][minute]
+
+    first, second = verification.differences(shown, traffic.expected)
+
+    assert "service order" in first
+    assert f"calls={right.calls + 1}" in first
+    assert "service stock" in second
+    assert "shown None" in second
+
+
+def test_errors_are_read_back_exactly_from_the_success_ratio() -> None:
+    for calls in range(1, 200):
+        for errors in range(calls + 1):
+            sla = (calls - errors) * 10_000 // calls
+            assert verification.Minute(calls, 0, sla).errors == errors
+
+
+def test_the_table_puts_shown_beside_sent() -> None:
+    traffic = busy()
+
+    lines = list(verification.table(shown_as_sent(traffic), traffic.expected))
+
+    assert [line.split()[0] for line in lines] == ["service", "gateway", "order", "stock"]
+    for line in lines[1:]:
+        _, calls, sent, _, average, sent_average, errors, sent_errors = line.split()
+        assert (calls, average, errors) == (sent, sent_average, sent_errors)
+
+
+def test_the_satellites_ledger_is_read_from_its_metrics() -> None:
+    registry = Registry()
+    registry.set(table.QUEUE_ACCEPTED, 10)
+    registry.set(table.QUEUE_DELIVERED, 6)
+    registry.set(table.QUEUE_QUEUED, 1)
+    registry.set(table.QUEUE_DROPPED, 2, reason="overflow")
+    registry.set(table.QUEUE_DROPPED, 1, reason="rejected")
+
+    async def scenario() -> Ledger:
+        server = TelemetryServer("127.0.0.1", 0, registry, Health())
+        await server.start()
+        try:
+            return await books.of_satellite(f"http://127.0.0.1:{server.port}/metrics")
+        finally:
+            await server.stop(1.0)
+
+    ledger = asyncio.run(scenario())
+
+    assert ledger == Ledger(10, 6, 1, {"overflow": 2, "rejected": 1})
+    assert ledger.balanced
+
+
+def test_a_default_port_that_is_taken_is_replaced_and_said() -> None:
+    said: list[str] = []
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(("127.0.0.1", 8080))
+            taken.listen()
+        except OSError:
+            assert taken.getsockname()[1] == 0  # somebody else has it, which serves as well
+        chosen = ports.choose(said.append)
+
+    assert chosen.ui != 8080
+    assert f"port 8080 is taken, so the web page gets {chosen.ui}" in said
+    numbers = list(vars(chosen).values())
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_a_program_that_dies_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
+    process = demo("--data-dir", str(tmp_path / "new"), SW_STORAGE="nonsense")
+    _, errors = process.communicate(timeout=120)
+
+    assert process.returncode == 1
+    assert "the OAP ended by itself with code 2" in errors
+    assert "storage.selector" in errors
+    assert "Traceback" not in errors
+    assert "nonsense" in (tmp_path / "new" / "oap.log").read_text()
+
+
+def test_a_directory_that_is_not_empty_cannot_be_verified(tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+    process = demo("--seconds", "1", "--data-dir", str(tmp_path))
+    _, errors = process.communicate(timeout=60)
+
+    assert process.returncode == 2
+    assert "is not empty" in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_ctrl_c_while_starting_stops_everything_it_started() -> None:
+    process = demo()
+    read_until(process, "starting the web page")
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert children
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+
+    assert process.returncode == 0, errors
+    assert errors == ""
+    assert not [child for child in children if child.is_running()]
+
+
+@pytest.mark.e2e
+def test_the_demo_proves_that_what_was_sent_is_shown_once() -> None:
+    process = demo("--seconds", "6")
+    page = re.search(r"http://127\.0\.0\.1:\d+/", read_until(process, "http://", 300.0))
+    output, errors = process.communicate(timeout=300)
+
+    assert page
+    assert process.returncode == 0, output + errors
+    assert "everything that was sent is shown, once" in output
+    assert re.search(r"satellite +accepted (\d+) = delivered \1 \+ queued 0 \+ dropped 0", output)
+    assert re.search(r"OAP +accepted (\d+) = delivered \1 \+ queued 0 \+ dropped 0", output)

