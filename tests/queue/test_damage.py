@@ -158,6 +158,7 @@ def test_numbers_stay_used_whatever_becomes_of_one_segment_file(bench, fault, po
             for sequence, payload in zip(run.sequences(), run.payloads(), strict=True)
         }
         expected = dict(enumerate([*payloads, b"next"]))
+        assert {run.reason for run in runs} == {"corrupt"}
         gone = {2 * position, 2 * position + 1}
         assert found.items() <= expected.items()
         assert expected.keys() - gone <= found.keys()
@@ -196,6 +197,14 @@ def test_numbers_go_on_behind_a_commit_when_all_segments_are_lost(closed):
     (closed.directory / "state").unlink()
     assert closed.writer().append(1, [b"next"]) == COUNT
     assert closed.records(COUNT) == [b"next"]
+
+
+def test_records_lost_with_all_segments_are_counted_as_corrupt_and_not_as_overflow(closed):
+    closed.segment_paths()[0].unlink()
+    closed.writer().append(1, [b"next"])
+    gap, rest = closed.runs()
+    assert (gap.end, gap.dropped) == (COUNT, {"corrupt": COUNT})
+    assert bytes(rest.payloads()[0]) == b"next"
 
 
 def test_a_directory_whose_meta_is_gone_is_refused_and_left_alone(closed):

@@ -80,3 +80,10 @@ def _declares(path: Path) -> bool:
         isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Metric"
         for node in ast.walk(tree)
     )
+
+
+def test_every_metric_of_the_table_is_set_somewhere() -> None:
+    others = (path for path in SOURCE.rglob("*.py") if path != Path(table.__file__))
+    text = "".join(path.read_text() for path in others)
+    names = [name for name, value in vars(table).items() if isinstance(value, Metric)]
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []

@@ -4,11 +4,12 @@ Segments are taken as their headers say, in order of number. The records of each
 to the `first` of the next; the last is scanned. Behind its last valid record,
 
 - leftovers of an append that never returned are a torn tail, and are cut;
-- numbers below `promised` (a published `writing`, a commit) were accepted, and are damaged or gone:
-  they stay used, readers report them lost, and writing goes on behind them.
+- numbers below what was promised (a `writing` shown to readers, a commit) were accepted, and are
+  damaged or gone: they stay used, and writing goes on behind them.
 
-A file whose header is damaged is renamed `.corrupt`, one per ring position is kept, and the gap
-between its neighbours is what readers report lost. A second recovery finds nothing to do.
+A file whose header is damaged is renamed `.corrupt`, one per ring position is kept. Losses need no
+book: they are the numbers from `oldest` to `writing` that no segment holds, and readers report
+them. A second recovery finds nothing to do.
 """
 
 from __future__ import annotations
@@ -40,56 +41,73 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """`tail` is None when the next record must open a new segment."""
+    """`tail` is None when the next record must open a new segment. `lost` counts before the first
+    segment and behind the last; what is gone in between shows when it is read."""
 
     live: list[Extent]
+    oldest: int
     writing: int
     next_number: int
     tail: Tail | None
-    torn: int = 0
-    quarantined: int = 0
-    lost: int = 0
+    torn: int
+    lost: int
+    quarantined: int
 
 
-def recover(disk: Disk, directory: Path, meta: Meta, promised: int) -> Recovered:
-    """The caller owns the directory. Reads every header and one whole segment."""
+def recover(
+    disk: Disk, directory: Path, meta: Meta, shown: tuple[int, int] | None, committed: int
+) -> Recovered:
+    """The caller owns the directory. Reads every header and one whole segment.
+
+    `shown` are the `oldest` and `writing` last shown to readers, None when that is not known.
+    """
     try:
-        found = _recover(disk, directory, meta, promised)
+        found = _recover(disk, directory, meta, shown, committed)
     except OSError as error:
         raise disk_error(error, directory, "recover the queue in") from error
     if found.quarantined or found.lost:
         _log.error(
-            "queue %s: %d records before %d and %d segment files are damaged; "
-            "consumers will count what is gone as dropped",
+            "queue %s: %d segment files are damaged and %d or more records gone; "
+            "consumers will count them as dropped",
             directory,
-            found.lost,
-            found.writing,
             found.quarantined,
+            found.lost,
         )
     return found
 
 
-def _recover(disk: Disk, directory: Path, meta: Meta, promised: int) -> Recovered:
-    geometry = meta.geometry
+def _recover(
+    disk: Disk, directory: Path, meta: Meta, shown: tuple[int, int] | None, committed: int
+) -> Recovered:
     for leftover in directory.glob("*.new"):
         disk.unlink(leftover)
+    promised = max(shown[1], committed) if shown else committed
     live, quarantined = survey(disk, directory, meta)
     if not live:
+        oldest = min(shown[0], promised) if shown else promised
         # A segment holds at least one record, so no number so far is above `promised`.
         number = promised + 1 if promised or quarantined else 0
-        return Recovered([], promised, number, None, 0, quarantined, promised)
-    newest = live[-1]
+        return Recovered([], oldest, promised, number, None, 0, promised - oldest, quarantined)
+    oldest = min(shown[0], live[0].first) if shown else live[0].first
+    tail, torn, gone = _recover_tail(disk, directory, meta.geometry, live[-1], promised)
+    lost = gone + live[0].first - oldest
+    # A lap is skipped after damage, so that no number ever names two segments.
+    number = live[-1].number + 1 + (meta.geometry.segments if quarantined or lost else 0)
+    writing = tail.extent.first + tail.slot
+    goes_on = tail if tail.slot <= meta.geometry.slots else None
+    return Recovered(live, oldest, writing, number, goes_on, torn, lost, quarantined)
+
+
+def _recover_tail(
+    disk: Disk, directory: Path, geometry: Geometry, newest: Extent, promised: int
+) -> tuple[Tail, int, int]:
+    """Where the newest segment goes on, entries cut as torn, and promised records it lacks."""
     path = geometry.path(directory, newest.number)
     valid, start, touched = _scan(path, geometry, newest)
     slot = max(valid, promised - newest.first)
     if touched > slot:
         _cut(disk, path, slot, touched)
-    lost = slot - valid
-    # A lap is skipped after damage, so that no number ever names two segments.
-    number = newest.number + 1 + (geometry.segments if quarantined or lost else 0)
-    tail = Tail(newest, slot, start) if slot <= geometry.slots else None
-    torn = max(0, touched - slot)
-    return Recovered(live, newest.first + slot, number, tail, torn, quarantined, lost)
+    return Tail(newest, slot, start), max(0, touched - slot), slot - valid
 
 
 def _scan(path: Path, geometry: Geometry, extent: Extent) -> tuple[int, int, int]:

@@ -5,7 +5,8 @@
 A reader needs no lock: each number is an aligned 8-byte store. Each is kept twice and the smaller
 is believed, because too small is always safe (readers wait, recovery scans) while a flipped bit
 that made one larger would invent records or skip them. Nothing here is needed to recover: the
-segments say it all, unless their tail is damaged, and then `writing` tells how much was promised.
+segments say it all, unless some are damaged, and then `writing` tells how much was promised and
+`oldest` what had been given up before.
 """
 
 from __future__ import annotations
@@ -51,12 +52,11 @@ class State:
     def belongs_to(self, queue_id: bytes) -> bool:
         return self._words[0] == _MAGIC and self._words[1:3].tobytes() == queue_id
 
-    def adopt(self, queue_id: bytes) -> None:
-        """Starts from nothing; the magic comes last, so half an adoption is none."""
-        self._words[0] = 0
+    def show(self, queue_id: bytes, oldest: int, writing: int) -> None:
+        """From now on readers may look; the magic comes last, so half a page is none."""
+        self.publish_oldest(oldest)
+        self.publish_writing(writing)
         self._words[1:3] = memoryview(queue_id).cast("Q")
-        for word in range(_WRITING, _OLDEST + 2):
-            self._words[word] = 0
         self._words[0] = _MAGIC
 
     def close(self) -> None:
@@ -64,21 +64,18 @@ class State:
         self._map.close()
 
 
-def open_state(disk: Disk, directory: Path, queue_id: bytes) -> State:
+def open_state(disk: Disk, directory: Path) -> State:
     """For the writer. The file is mended in place, never replaced: readers have it mapped."""
     path = directory / "state"
     try:
         fd = disk.open(path, os.O_RDWR | os.O_CREAT)
         try:
             disk.allocate(fd, PAGE_BYTES)
-            state = State(disk.map(fd, PAGE_BYTES))
+            return State(disk.map(fd, PAGE_BYTES))
         finally:
             disk.close(fd)
     except OSError as error:
         raise disk_error(error, path, "open") from error
-    if not state.belongs_to(queue_id):
-        state.adopt(queue_id)
-    return state
 
 
 def map_state(directory: Path, queue_id: bytes) -> State:

@@ -142,20 +142,17 @@ class Writer:
         meta = open_or_create_meta(disk, directory, geometry)
         self.queue_id = meta.queue_id.hex()
         self._places = Places(disk, directory, self._settings.consumers, meta.queue_id)
-        self._state = state = open_state(disk, directory, meta.queue_id)
-        promised = max(state.writing, self._places.farthest())
-        found = self.recovered = recover(disk, directory, meta, promised)
+        self._state = state = open_state(disk, directory)
+        shown = (state.oldest, state.writing) if state.belongs_to(meta.queue_id) else None
+        found = recover(disk, directory, meta, shown, self._places.farthest())
         drop_oldest = self._settings.when_full == "drop_oldest"
         ring = Ring(directory, meta, disk, state, self._places.slowest, drop_oldest)
         ring.resume(found.live, found.next_number)
-        oldest = found.live[0].first if found.live else found.writing
-        self._places.make_missing(oldest)
+        self._places.make_missing(found.oldest)
         if found.tail is not None:
             self._segment = resumed_segment(disk, directory, meta, found.tail)
-        self.writing = found.writing
-        state.publish_oldest(oldest)
-        state.publish_writing(found.writing)
-        self._ring = ring
+        state.show(meta.queue_id, found.oldest, found.writing)
+        self.writing, self.recovered, self._ring = found.writing, found, ring
 
     def _close(self) -> None:
         self._close_segment()

@@ -47,13 +47,6 @@ QUEUE_DROPPED: Final = Metric("queue_dropped_total", Kind.COUNTER, "Records give
 QUEUE_REJECTED: Final = Metric(
     "queue_rejected_total", Kind.COUNTER, "Records refused, and so never accepted.", ("reason",)
 )
-QUEUE_CAPACITY: Final = Metric("queue_capacity_bytes", Kind.GAUGE, "Room for payloads when empty.")
-QUEUE_USED: Final = Metric(
-    "queue_used_bytes", Kind.GAUGE, "Room taken by records not yet taken over."
-)
-QUEUE_CAPACITY_SECONDS: Final = Metric(
-    "queue_capacity_seconds", Kind.GAUGE, "How long an outage fits at the present rate."
-)
 QUEUE_DAMAGED: Final = Metric(
     "queue_damaged_total", Kind.COUNTER, "Records whose checksum failed when read."
 )
@@ -92,9 +85,6 @@ SENDER_BYTES: Final = Metric("sender_bytes_total", Kind.COUNTER, "Message bytes 
 SENDER_RECORDS: Final = Metric(
     "sender_records_total", Kind.COUNTER, "Records acknowledged by the backend.", ("pipe",)
 )
-SENDER_CONNECTED: Final = Metric(
-    "sender_connected", Kind.GAUGE, "1 while a connection to the backend is open.", ("pipe",)
-)
 
 # The Spark pipeline: queue → storage.
 PIPELINE_BATCHES: Final = Metric("pipeline_batches_total", Kind.COUNTER, "Micro-batches stored.")
@@ -113,25 +103,9 @@ PIPELINE_BATCH_RECORDS: Final = Metric(
 PIPELINE_LAG_RECORDS: Final = Metric(
     "pipeline_lag_records", Kind.GAUGE, "Records accepted and not yet in storage."
 )
-PIPELINE_LAST_BATCH: Final = Metric(
-    "pipeline_last_batch_timestamp_seconds", Kind.GAUGE, "When the last micro-batch was stored."
-)
 PIPELINE_RESTARTS: Final = Metric(
     "pipeline_restarts_total", Kind.COUNTER, "Times the streaming query was started again."
 )
-
-# Storage.
-STORAGE_ROWS: Final = Metric(
-    "storage_rows_written_total", Kind.COUNTER, "Rows written, by table.", ("table",)
-)
-STORAGE_COMMITS: Final = Metric(
-    "storage_commits_total", Kind.COUNTER, "Transactions ended.", ("outcome",)
-)
-STORAGE_WRITE_SECONDS: Final = Metric(
-    "storage_write_seconds_total", Kind.COUNTER, "Time spent in write transactions."
-)
-STORAGE_READS: Final = Metric("storage_reads_total", Kind.COUNTER, "Reads ended.", ("outcome",))
-STORAGE_BYTES: Final = Metric("storage_bytes", Kind.GAUGE, "Size of the database files.")
 
 # Query.
 QUERY_REQUESTS: Final = Metric(
@@ -173,4 +147,4 @@ def _of(*rooms: str) -> tuple[Metric, ...]:
 
 
 SATELLITE: Final = _of("gatherer_", "processor_", "sender_")
-OAP: Final = _of("pipeline_", "storage_", "query_")
+OAP: Final = _of("pipeline_", "query_")

@@ -32,6 +32,7 @@ from skyfarer.oap.pipeline.sources.queue import QueueSource
 from skyfarer.oap.pipeline.warmup import warm_up
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
+from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 
@@ -67,6 +68,7 @@ class AnalysisJob:
     ) -> None:
         self._settings = settings
         self._storage = storage
+        self._registry = registry
         self._health = health
         self._failed = failed
         self._queue = Reader(settings.queue_directory)
@@ -138,6 +140,7 @@ class AnalysisJob:
             if failures >= FAILURES_MAX or not self._restart(backoff.next_s()):
                 self._failed(f"analysis cannot go on at record {at}: {reason}")
                 return
+            self._registry.inc(table.PIPELINE_RESTARTS)
             self._health.set(PART, True)
 
     def _await_end(self) -> str:

@@ -9,7 +9,6 @@ the space. A crash between any two of these steps repeats the batch and changes 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -66,7 +65,7 @@ class BatchSink:
         self._clock = clock
 
     def __call__(self, batch: DataFrame, _batch_id: int) -> None:
-        started = time.monotonic()
+        started = self._clock.monotonic_s()
         partition = self._queue.queue_id
         first = self._storage.applied(partition)
         fresh = batch.where(F.col("sequence") >= first).persist()
@@ -77,7 +76,8 @@ class BatchSink:
         finally:
             fresh.unpersist()
         self._registry.inc(table.PIPELINE_BATCHES)
-        self._registry.set(table.PIPELINE_BATCH_SECONDS, time.monotonic() - started)
+        spent_s = self._clock.monotonic_s() - started
+        self._registry.set(table.PIPELINE_BATCH_SECONDS, spent_s)
 
     def _apply(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
         end = _checked_end(rows["sequence"], first)
@@ -95,8 +95,7 @@ class BatchSink:
                 metrics={scope: _rolled_up(deltas, keys) for scope, keys in _KEYS.items()},
                 heartbeats=_heartbeats(rows, self._clock.now_ms() // MINUTE_MS),
                 parked=parked,
-                dropped=Counter([DUPLICATE] * len(repeated))
-                + Counter(record.reason.partition(":")[0] for record in parked),
+                dropped=Counter([DUPLICATE] * len(repeated)) + Counter(map(_code, parked)),
             )
         )
         self._consumer.commit(end)
@@ -151,9 +150,16 @@ class BatchSink:
         count(records_read - len(parked) - repeated, outcome="stored")
         count(len(parked), outcome="parked")
         count(repeated, outcome="duplicate")
-        self._registry.set(
-            table.PIPELINE_LAG_RECORDS, self._queue.writing() - self._consumer.committed()
-        )
+        for record in parked:
+            self._registry.inc(table.PIPELINE_PARKED, reason=_code(record))
+        lag = self._queue.writing() - self._consumer.committed()
+        self._registry.set(table.PIPELINE_BATCH_RECORDS, records_read)
+        self._registry.set(table.PIPELINE_LAG_RECORDS, lag)
+
+
+def _code(record: Parked) -> str:
+    """The word of the ledger that a reason begins with."""
+    return record.reason.partition(":")[0]
 
 
 def _checked_end(sequences: pa.ChunkedArray, first: int) -> int:
