@@ -64,8 +64,9 @@ def received(directory: Path) -> list[tuple[int, bytes]]:
 
 
 def receiver_of(pid: int) -> psutil.Process:
-    (child,) = psutil.Process(pid).children()
-    return child
+    children = psutil.Process(pid).children()
+    (receiver,) = [one for one in children if "skyfarer.oap.receivers.process" in one.cmdline()]
+    return receiver
 
 
 def test_messages_are_in_the_queue_as_the_bytes_they_came_in(
