@@ -182,6 +182,43 @@ def test_leftovers_of_a_file_never_finished_are_removed(closed):
     assert not (closed.directory / "00002.seg.new").exists()
 
 
+def test_records_lost_before_the_first_segment_are_corrupt_and_not_overflow(bench):
+    writer = bench.writer()
+    writer.append(1, [b"x" * 3000] * 6)
+    writer.stop(1.0)
+    bench.segment_paths()[0].unlink()
+    writer = bench.writer()
+    assert (writer.oldest, writer.dropped, writer.recovered.lost) == (0, 0, 2)
+    assert bench.runs()[0].dropped == {"corrupt": 2}
+
+
+def test_numbers_promised_beyond_what_the_last_segment_can_hold_stay_used(bench):
+    writer = bench.writer()
+    writer.append(1, [b"%d" % n for n in range(600)])
+    writer.stop(1.0)
+    for path in bench.segment_paths()[1:]:
+        path.unlink()
+    writer = bench.writer()
+    assert writer.append(1, [b"next"]) == 600
+    assert bench.damaged() == list(range(256, 600))
+    assert bench.records() == [*(b"%d" % n for n in range(256)), b"next"]
+
+
+def test_a_reader_forgets_a_segment_file_that_was_replaced_behind_its_back(bench):
+    """Even one that holds a whole record under a number which then went to another."""
+    writer, reader = bench.writer(), bench.reader()
+    writer.append(1, [b"a" * 3000] * 2)
+    before = {path: path.read_bytes() for path in bench.directory.iterdir()}
+    writer.append(1, [b"never heard of"])
+    assert [run.count for run in reader.runs(0, 3)] == [3]
+    writer.stop(1.0)
+    for path, content in before.items():
+        path.unlink() if path.suffix == ".seg" else None
+        path.write_bytes(content)
+    bench.writer().append(1, [b"the record"])
+    assert [bytes(p) for run in reader.runs(2, 3) for p in run.payloads()] == [b"the record"]
+
+
 def test_a_segment_with_no_damage_survives_the_loss_of_every_other_file(closed):
     for name in ("state", "consumer-main", "lock"):
         (closed.directory / name).unlink()

@@ -28,6 +28,7 @@ class Reader:
         self.queue_id = ""
         self._directory = directory
         self._segments_mapped_max = segments_mapped_max
+        self._starts = 0
         self._state: State | None = None
         self._atlas: Atlas | None = None
 
@@ -72,10 +73,12 @@ class Reader:
             start = run.end
 
     def _next(self, start: int, end: int, bytes_max: int) -> tuple[Run, MappedSegment | None]:
-        """Bad news is believed at the second look only, with a fresh picture of the directory: the
-        first may be older than a restart of the writer. A segment being reused is no news at
-        all: `oldest` moved before its bytes did."""
+        """Bad news is believed at the second look only, with a fresh picture of the directory. A
+        segment being reused is no news at all: `oldest` moved before its bytes did."""
         state, atlas = self._started()
+        if state.starts != self._starts:
+            self._starts = state.starts
+            atlas.forget()
         if start >= state.oldest:
             run, segment = self._look(atlas, start, end, bytes_max)
             if not run.damaged and segment is not None and segment.unchanged():

@@ -85,14 +85,11 @@ def _recover(
     live, quarantined = survey(disk, directory, meta)
     if not live:
         oldest = min(shown[0], promised) if shown else promised
-        # A segment holds at least one record, so no number so far is above `promised`.
-        number = promised + 1 if promised or quarantined else 0
-        return Recovered([], oldest, promised, number, None, 0, promised - oldest, quarantined)
+        return Recovered([], oldest, promised, 0, None, 0, promised - oldest, quarantined)
     oldest = min(shown[0], live[0].first) if shown else live[0].first
     tail, torn, gone = _recover_tail(disk, directory, meta.geometry, live[-1], promised)
     lost = gone + live[0].first - oldest
-    # A lap is skipped after damage, so that no number ever names two segments.
-    number = live[-1].number + 1 + (meta.geometry.segments if quarantined or lost else 0)
+    number = live[-1].number + 1
     writing = tail.extent.first + tail.slot
     goes_on = tail if tail.slot <= meta.geometry.slots else None
     return Recovered(live, oldest, writing, number, goes_on, torn, lost, quarantined)

@@ -42,12 +42,12 @@ class Ring:
         self._next_number = next_number
 
     def reserve(self, wanted: int) -> list[Segment]:
-        """The next `wanted` segments, free and numbered, or an error and nothing given up.
+        """The next `wanted` segments, free and numbered; those not used stay reserved.
 
         Under "reject" a segment gives way when every consumer has committed it, and its file is
         wiped and reused. Under "drop_oldest" it gives way regardless; then its file is unlinked
         and a new one made, so that a consumer still reading the old one through its map keeps
-        whole records.
+        whole records. QueueFull and RecordTooLarge come before anything is given up.
         """
         if wanted >= self._geometry.segments:
             raise RecordTooLarge(

@@ -1,6 +1,6 @@
 """`state`: the numbers a writer shows to readers, in one mapped page.
 
-    word (u64)   0 magic   1–2 queue id   4, 5 writing   6, 7 oldest
+    word (u64)   0 magic   1–2 queue id   3 starts   4, 5 writing   6, 7 oldest
 
 A reader needs no lock: each number is an aligned 8-byte store. Each is kept twice and the smaller
 is believed, because too small is always safe (readers wait, recovery scans) while a flipped bit
@@ -21,6 +21,8 @@ from skyfarer.queue.errors import QueueMissing, disk_error
 from skyfarer.queue.layout import PAGE_BYTES
 
 _MAGIC: Final = int.from_bytes(b"SKYQSTAT", "little")
+_WORD: Final = 1 << 64
+_STARTS: Final = 3
 _WRITING: Final = 4
 _OLDEST: Final = 6
 
@@ -40,6 +42,12 @@ class State:
     def oldest(self) -> int:
         return min(self._words[_OLDEST], self._words[_OLDEST + 1])
 
+    @property
+    def starts(self) -> int:
+        """Changes whenever a writer has recovered the directory: what a reader remembers of it
+        may be wrong from then on."""
+        return self._words[_STARTS]
+
     def publish_writing(self, sequence: int) -> None:
         words = self._words
         words[_WRITING] = sequence
@@ -54,6 +62,7 @@ class State:
 
     def show(self, queue_id: bytes, oldest: int, writing: int) -> None:
         """From now on readers may look; the magic comes last, so half a page is none."""
+        self._words[_STARTS] = (self._words[_STARTS] + 1) % _WORD
         self.publish_oldest(oldest)
         self.publish_writing(writing)
         self._words[1:3] = memoryview(queue_id).cast("Q")
