@@ -17,10 +17,10 @@ import pytest
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.cli.demo import books, ports, verification
-from skyfarer.satellite.ledger import Ledger
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.http import TelemetryServer
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.expected import Entity
 from skyfarer.testing.traffic import DemoTraffic

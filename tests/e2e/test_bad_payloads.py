@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 
 import duckdb
@@ -19,14 +18,6 @@ pytestmark = pytest.mark.e2e
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 PAYLOADS = 5_000
 ONE_IN = 100
-
-
-@pytest.fixture
-def oap(tmp_path: Path) -> Iterator[Oap]:
-    oap = Oap(tmp_path)
-    oap.start()
-    yield oap
-    oap.kill()
 
 
 def payloads(random: Random) -> Iterator[tuple[bool, bytes]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import duckdb
 import grpc
@@ -82,14 +81,6 @@ class PlainClient(threading.Thread):
                 self.killed.acquire()
             self.sent.add(number)
             yield numbered(number)
-
-
-@pytest.fixture
-def oap(tmp_path: Path) -> Iterator[Oap]:
-    oap = Oap(tmp_path)
-    oap.start()
-    yield oap
-    oap.kill()
 
 
 def test_every_acknowledged_segment_survives_kills_and_counts_once(oap: Oap) -> None:

@@ -28,14 +28,6 @@ CHARTS = (".chart-service_cpm canvas", ".chart-service_resp_time canvas")
 
 
 @pytest.fixture
-def oap(tmp_path: Path) -> Iterator[Oap]:
-    oap = Oap(tmp_path)
-    oap.start()
-    yield oap
-    oap.kill()
-
-
-@pytest.fixture
 def satellite_port(tmp_path: Path, oap: Oap) -> Iterator[int]:
     port = free_port()
     environ = {

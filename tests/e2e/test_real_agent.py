@@ -42,14 +42,6 @@ def agent_python() -> Path:
 
 
 @pytest.fixture
-def oap(tmp_path: Path) -> Iterator[Oap]:
-    oap = Oap(tmp_path)
-    oap.start()
-    yield oap
-    oap.kill()
-
-
-@pytest.fixture
 def shop(agent_python: Path, oap: Oap, tmp_path: Path) -> Iterator[str]:
     port = free_port()
     command = [agent_python, HERE / "app.py", f"127.0.0.1:{oap.grpc_port}", str(port)]

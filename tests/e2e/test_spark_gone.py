@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import grpc
 import psutil
 import pytest
@@ -21,26 +19,16 @@ def send(oap: Oap, *names: str) -> None:
         collect(iter([one.SerializeToString() for one in segments]), timeout=30)
 
 
-def test_a_dead_jvm_ends_the_oap_with_a_reason_and_the_next_start_goes_on(tmp_path: Path) -> None:
-    oap = Oap(tmp_path)
+def test_a_dead_jvm_ends_the_oap_with_a_reason_and_the_next_start_goes_on(oap: Oap) -> None:
+    send(oap, "a", "b")
+    oap.await_applied(2)
+    (jvm,) = [p for p in psutil.Process(oap.pid).children() if "java" in p.name()]
+    jvm.kill()
+    send(oap, "c")
+    eventually(oap.has_ended, 60, "the OAP ends by itself")
+    assert oap.stop() == 1
+    assert "Spark's JVM is gone" in oap.log.read_text()
     oap.start()
-    try:
-        send(oap, "a", "b")
-        oap.await_applied(2)
-        (jvm,) = [p for p in psutil.Process(oap.pid).children() if "java" in p.name()]
-        jvm.kill()
-        send(oap, "c")
-        eventually(oap.has_ended, 60, "the OAP ends by itself")
-        assert oap.stop() == 1
-        assert "Spark's JVM is gone" in oap.log.read_text()
-        oap.start()
-        assert oap.await_applied(3) == {
-            "accepted": 3,
-            "delivered": 3,
-            "queued": 0,
-            "dropped": {},
-            "balanced": True,
-        }
-        assert oap.stop() == 0
-    finally:
-        oap.kill()
+    ledger = oap.await_applied(3)
+    assert (ledger["delivered"], ledger["dropped"]) == (3, {})
+    assert oap.stop() == 0

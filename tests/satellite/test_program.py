@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 
 from skyfarer.base.units import KIB
-from skyfarer.satellite.ledger import Ledger
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.testing.traces import segment
 from skyfarer.testing.upstream import Upstream
 from skyfarer.wire.messages import SegmentObject

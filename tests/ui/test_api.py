@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skyfarer.base.errors import RetryableError
-from skyfarer.oap.core.storage import Ledger
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.ui.api import SERVICES_SHOWN_MAX, OapAwayError, OapClient, OapRefusedError, Wanted
 from skyfarer.ui.model import Overview
 

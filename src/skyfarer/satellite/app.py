@@ -13,12 +13,12 @@ from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.plugins import Catalog
 from skyfarer.satellite.catalog import catalog as built_in
 from skyfarer.satellite.config import SatelliteConfig, load
-from skyfarer.satellite.ledger import Ledger
 from skyfarer.satellite.notation import address
 from skyfarer.satellite.pipe import Assembly, Pipe
 from skyfarer.telemetry import logs, table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.http import TelemetryServer
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.process import ProcessMetrics
 

@@ -21,7 +21,7 @@ from skyfarer.queue.run import OVERFLOW, Run
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.satellite.contracts import Batch, Gap
-from skyfarer.satellite.ledger import Ledger
+from skyfarer.telemetry.ledger import Ledger
 
 CONSUMER = "sender"
 

@@ -18,11 +18,11 @@ from skyfarer.satellite.backlog import CONSUMER, Backlog, BatchBounds
 from skyfarer.satellite.config import PipeConfig, Plugin, QueueConfig, SatelliteConfig
 from skyfarer.satellite.contracts import Forwarder, Gatherer
 from skyfarer.satellite.dead_letters import DeadLetters
-from skyfarer.satellite.ledger import Ledger
 from skyfarer.satellite.notation import seconds
 from skyfarer.satellite.sender import Sender
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
 
 log = logging.getLogger(__name__)

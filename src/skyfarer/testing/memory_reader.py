@@ -9,16 +9,9 @@ from datetime import tzinfo
 from threading import Event
 
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import (
-    Accumulators,
-    Applied,
-    Endpoint,
-    Instance,
-    Ledger,
-    Scope,
-    Service,
-)
+from skyfarer.oap.core.storage import Accumulators, Applied, Endpoint, Instance, Scope, Service
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
+from skyfarer.telemetry.ledger import Ledger
 
 
 class MemoryReader:

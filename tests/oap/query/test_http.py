@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.oap.core.storage import Ledger
 from skyfarer.oap.query import limits
+from skyfarer.telemetry.ledger import Ledger
 
 
 def message_of(response) -> str:

@@ -6,7 +6,7 @@ import re
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.cli.demo.http import get_json, get_text
-from skyfarer.satellite.ledger import Ledger
+from skyfarer.telemetry.ledger import Ledger
 
 _SAMPLE = re.compile(r"^(\w+)(?:\{([^}]*)\})? ([0-9.e+]+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')

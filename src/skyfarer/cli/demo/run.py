@@ -17,7 +17,7 @@ from skyfarer.cli.demo import books, verification
 from skyfarer.cli.demo.children import Child
 from skyfarer.cli.demo.ports import HOST, Ports, choose
 from skyfarer.cli.demo.sending import Agents
-from skyfarer.satellite.ledger import Ledger
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.testing.traffic import DemoTraffic
 
 DRAIN_TIMEOUT_S = 120.0

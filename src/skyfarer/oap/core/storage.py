@@ -60,20 +60,6 @@ class Accumulators:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """accepted = delivered + queued + dropped, to the record."""
-
-    accepted: int
-    delivered: int
-    queued: int
-    dropped: Mapping[str, int]
-
-    @property
-    def balanced(self) -> bool:
-        return self.accepted == self.delivered + self.queued + sum(self.dropped.values())
-
-
-@dataclass(frozen=True)
 class Applied:
     """How far storage has taken a source partition, and what became of its records."""
 

@@ -23,11 +23,11 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from skyfarer.oap.core.storage import Ledger
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.ledger import Ledger
 
 log = logging.getLogger(__name__)
 

@@ -13,12 +13,13 @@ import uvicorn
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.storage import Ledger, Reader
+from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
 
 log = logging.getLogger(__name__)

@@ -9,11 +9,12 @@ from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.settings import AnalyzerConfig
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
-from skyfarer.oap.core.storage import Ledger, Reader, Writer
+from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 from skyfarer.oap.pipeline.session import SparkSettings
 from skyfarer.queue.reader import Reader as QueueReader
+from skyfarer.telemetry.ledger import Ledger
 
 
 class Books:

@@ -1,4 +1,7 @@
-"""The books of a pipe: every record it ever accepted is in exactly one place."""
+"""The books of a queue: every record it ever accepted is in exactly one place.
+
+accepted = delivered + queued + dropped, to the record, across crashes.
+"""
 
 from __future__ import annotations
 
