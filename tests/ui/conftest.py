@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from skyfarer.base.clock import SystemClock
+from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.query import QueryServer
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -22,6 +23,8 @@ from skyfarer.testing.browser import Browser
 from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
 
 START_TIMEOUT_S = 60.0
+
+AHEAD_MINUTES = 30
 
 
 class LiveOap:
@@ -54,7 +57,9 @@ class LiveOap:
             self._server = None
 
     def fill(self) -> None:
-        fill_with_shop(self.reader, SystemClock().now_ms(), UTC)
+        """Into the future too, so that a slow run never reaches the end of the data."""
+        ahead_ms = AHEAD_MINUTES * MINUTE_MS
+        fill_with_shop(self.reader, SystemClock().now_ms() + ahead_ms, UTC, 45 + AHEAD_MINUTES)
 
     @property
     def url(self) -> str:

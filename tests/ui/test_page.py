@@ -43,8 +43,9 @@ def test_services_appear_by_themselves_with_figures_and_two_drawn_charts(
     browser.wait_for("drawn charts", lambda: browser.ink(CPM) > 500 and browser.ink(LATENCY) > 500)
     assert browser.text(".detail-name") == "catalog"
     assert "Waiting for the first service" not in browser.text()
-    assert all(text.isdigit() for text in browser.text(".row-cpm").splitlines())
-    assert browser.text(".figure-value").splitlines()[2] == "100 %"
+    cpm = "all figures of the list"
+    browser.wait_for(cpm, lambda: all(map(str.isdigit, browser.text(".row-cpm").splitlines())))
+    browser.wait_for("100 %", lambda: browser.text(".figure-value").splitlines()[2:] == ["100 %"])
     browser.screenshot(shots / "services-1280.png")
 
 
