@@ -25,9 +25,12 @@ def skyfarer(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "skyfarer: a command is missing (satellite or oap or ui or demo or version)"),
+        ([], "skyfarer: a command is missing (satellite or oap or ui or demo or queue or version)"),
         (["satelite", "start"], "there is no command 'satelite' (did you mean 'satellite'?)"),
-        (["xyzzy"], "there is no command 'xyzzy' (there are demo, oap, satellite, ui, version)"),
+        (
+            ["xyzzy"],
+            "there is no command 'xyzzy' (there are demo, oap, queue, satellite, ui, version)",
+        ),
         (["satellite"], "skyfarer satellite: a command is missing (start)"),
         (["satellite", "strat"], "there is no command 'strat' (did you mean 'start'?)"),
         (

@@ -13,6 +13,7 @@ examples:
   skyfarer oap start                 the analysis platform, gRPC on 11800, queries on 12800
   skyfarer satellite start           the sidecar: agents on 11801, upstream on 11800
   skyfarer ui start                  the web page for an OAP on this machine
+  skyfarer queue inspect DIR         what a queue holds, while its owner runs or not
 """
 
 SATELLITE_ABOUT = """\
@@ -57,4 +58,39 @@ DEMO_EXAMPLES = """\
 examples:
   skyfarer demo
   skyfarer demo --seconds 60 --rate 50
+"""
+
+QUEUE_ABOUT = """\
+Looks into the queue of a satellite or an OAP. All of it reads only: no lock is taken, nothing is
+written to the directory and no consumer's place moves, so the owner may go on working.
+"""
+
+QUEUE_EXAMPLES = """\
+examples:
+  skyfarer queue inspect ~/.local/state/skyfarer/satellite/native/queue
+  skyfarer queue inspect DIR --json
+  skyfarer queue verify DIR
+  skyfarer queue dump DIR --from 1000 --to 1010
+  skyfarer queue dump DIR --out records.dump
+  skyfarer queue replay DIR --to oap:11800
+"""
+
+INSPECT_ABOUT = """\
+What the directory is, who owns it, how full it is, and for each consumer its place and its ledger:
+accepted = delivered + queued + dropped, by reason.
+"""
+
+VERIFY_ABOUT = """\
+Checks every record held against its checksum and lists the numbers that are damaged or lost. Exit
+code 0 when all is whole, 1 when not.
+"""
+
+DUMP_ABOUT = """\
+Records as lines of number, kind, length and payload in hex; or, with --out, as they are, in a file.
+What cannot be read is said on standard error, and the exit code is then 1.
+"""
+
+REPLAY_ABOUT = """\
+Sends the records held to an OAP or a satellite, which takes them for new ones. No consumer's place
+moves. Exit code 0 when every record was taken, 1 when not.
 """

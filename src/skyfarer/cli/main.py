@@ -11,6 +11,7 @@ from pathlib import Path
 from skyfarer.base.errors import ConfigError, SkyfarerError
 from skyfarer.cli import descriptions as say
 from skyfarer.cli.parser import USAGE_ERROR, Parser
+from skyfarer.cli.queue import add_queue
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -53,6 +54,7 @@ def _parser() -> Parser:
     _add_oap(commands)
     _add_ui(commands)
     _add_demo(commands)
+    add_queue(commands)
     version = commands.add_parser("version", help="print the version", description="The version.")
     version.set_defaults(command=_version, parser=version, package="skyfarer")
     parser.commands = tuple(commands.choices)

@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 class Consumer:
     """One process and one thread per name; the name must be among the writer's `consumers`.
 
-    `commit` survives SIGKILL on return. Committing hands the bytes below `sequence` back to the
+    `commit` survives SIGKILL on return; a power cut may take a consumer back to an earlier commit,
+    whose records it then sees again. Committing hands the bytes below `sequence` back to the
     writer, which may overwrite them under any map still held. What it passed over without
     delivering goes into `dropped`, in the same write, so the ledger is exact after any crash.
     """
@@ -50,6 +51,7 @@ class Consumer:
         self._state = map_state(self._directory, self._queue_id)
         try:
             self._fd = self._open()
+            self._make_whole(self._fd)
             self._checkpoint = self._load(self._fd, self._state)
         except BaseException:
             self.stop()
@@ -106,6 +108,14 @@ class Consumer:
             self._disk.close(fd)
             raise QueueLocked(f"{self._path} is in use by another consumer of that name") from error
         return fd
+
+    def _make_whole(self, fd: int) -> None:
+        """A power cut may have left the name and not the space; a slot cut short is never read."""
+        try:
+            if os.fstat(fd).st_size < FILE_BYTES:
+                self._disk.allocate(fd, FILE_BYTES)
+        except OSError as error:
+            raise disk_error(error, self._path, "mend") from error
 
     def _load(self, fd: int, state: State) -> Checkpoint:
         found = decode_newest(os.pread(fd, FILE_BYTES, 0), self._queue_id)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from skyfarer.base.errors import SkyfarerError
 from skyfarer.queue.errors import disk_error
 
 BUFFERS_PER_WRITE_MAX: Final = 1024
@@ -45,6 +46,10 @@ class Disk:
 
     def sync(self, fd: int) -> None:
         os.fsync(fd)
+
+    def sync_data(self, fd: int) -> None:
+        """Stores through a map included; of the metadata only what reading the bytes needs."""
+        os.fdatasync(fd)
 
     def rename(self, old: Path, new: Path) -> None:
         old.rename(new)
@@ -104,12 +109,52 @@ def create_whole(disk: Disk, path: Path, data: bytes, size_bytes: int, durable: 
     finally:
         disk.close(fd)
     if durable:
-        sync_directory(disk, path.parent)
+        try:
+            sync_directory(disk, path.parent)
+        except SkyfarerError:
+            disk.unlink(path)
+            raise
+
+
+def make_directory(disk: Disk, directory: Path, durable: bool) -> None:
+    """With the parents it lacks."""
+    made = [path for path in directory.parents if not path.exists()]
+    try:
+        disk.make_directory(directory)
+    except OSError as error:
+        raise disk_error(error, directory, "create") from error
+    if durable:
+        for path in (directory, *made):
+            sync_directory(disk, path.parent)
 
 
 def sync_directory(disk: Disk, path: Path) -> None:
-    fd = disk.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    """Names made or removed in it survive a power cut."""
     try:
-        disk.sync(fd)
-    finally:
-        disk.close(fd)
+        fd = disk.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            disk.sync(fd)
+        finally:
+            disk.close(fd)
+    except OSError as error:
+        raise disk_error(error, path, "sync") from error
+
+
+def sync_tree(disk: Disk, directory: Path, files: Sequence[Path]) -> None:
+    for path in files:
+        sync_file(disk, path)
+    sync_directory(disk, directory)
+
+
+def sync_file(disk: Disk, path: Path) -> None:
+    """Whoever wrote it; a file that is gone has nothing to keep."""
+    try:
+        fd = disk.open(path, os.O_RDWR)
+        try:
+            disk.sync_data(fd)
+        finally:
+            disk.close(fd)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise disk_error(error, path, "sync") from error

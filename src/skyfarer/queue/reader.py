@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +16,11 @@ from skyfarer.queue.meta import read_meta
 from skyfarer.queue.records import failures
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run, lost
 from skyfarer.queue.state import State, map_state
+from skyfarer.queue.wake import Sleeper
 
 
 class Reader:
-    """Any number of readers, each used by one thread at a time; they never write.
+    """Any number of readers, each used by one thread at a time; they write no record and no place.
 
     `start` raises QueueMissing until the writer has started once. A reader outlives restarts of the
     writer. Runs stay readable after `stop`: their maps live as long as they do.
@@ -31,6 +33,7 @@ class Reader:
         self._starts = 0
         self._state: State | None = None
         self._atlas: Atlas | None = None
+        self._sleeper: Sleeper | None = None
 
     def start(self) -> None:
         if self._state is not None:
@@ -43,7 +46,9 @@ class Reader:
     def stop(self, timeout_s: float = 0.0) -> None:
         if self._state is not None:
             self._state.close()
-        self._state = self._atlas = None
+        if self._sleeper is not None:
+            self._sleeper.close()
+        self._state = self._atlas = self._sleeper = None
 
     def writing(self) -> int:
         """The next sequence to be written; everything below it can be read."""
@@ -52,6 +57,20 @@ class Reader:
     def oldest(self) -> int:
         """The first sequence still held; `writing()` when none is."""
         return self._started()[0].oldest
+
+    def wait(self, beyond: int, timeout_s: float) -> bool:
+        """Blocks until `writing()` is above `beyond`; False when `timeout_s` passed before.
+
+        Sleeps in the kernel: no CPU meanwhile, and awake within milliseconds of an append in any
+        process. A timeout of 0 only looks.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while self.writing() <= beyond:
+            sleeper = self._sleeping()
+            token = sleeper.token()
+            if self.writing() <= beyond and not sleeper.sleep(token, deadline_s):
+                return False
+        return True
 
     def runs(self, start: int, end: int, bytes_max: int = 64 * MIB) -> Iterator[Run]:
         """Runs that cover `start` to `end` (at most `writing()`) with no gap and no overlap.
@@ -100,6 +119,11 @@ class Reader:
         if segment is None or start - segment.first >= segment.slots:
             return lost(start, end, CORRUPT), None
         return _checked(segment, start, end, bytes_max), segment
+
+    def _sleeping(self) -> Sleeper:
+        if self._sleeper is None:
+            self._sleeper = Sleeper(self._directory)
+        return self._sleeper
 
     def _started(self) -> tuple[State, Atlas]:
         if self._state is None or self._atlas is None:

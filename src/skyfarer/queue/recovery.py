@@ -103,7 +103,7 @@ def _recover_tail(
     valid, start, touched = _scan(path, geometry, newest)
     slot = max(valid, promised - newest.first)
     if touched > slot:
-        _cut(disk, path, slot, touched)
+        cut_entries(disk, path, slot, touched)
     return Tail(newest, slot, start), max(0, touched - slot), slot - valid
 
 
@@ -113,7 +113,7 @@ def _scan(path: Path, geometry: Geometry, extent: Extent) -> tuple[int, int, int
         mapped = mmap.mmap(file.fileno(), geometry.segment_bytes, access=mmap.ACCESS_READ)
     view = memoryview(mapped)
     index = view[PAGE_BYTES : geometry.payload_offset]
-    touched = -(-len(bytes(index).rstrip(b"\0")) // SLOT_BYTES)
+    touched = _touched(index)
     entries, data = index[: touched * SLOT_BYTES], view[geometry.payload_offset :]
     damaged = set(failures(extent.number, extent.first, entries, data))
     valid = touched
@@ -123,7 +123,16 @@ def _scan(path: Path, geometry: Geometry, extent: Extent) -> tuple[int, int, int
     return valid, last[0] + last[1], touched
 
 
-def _cut(disk: Disk, path: Path, slot: int, touched: int) -> None:
+def _touched(index: memoryview) -> int:
+    """Slots up to the last that is not zero; most of an index never is, so whole pages go first."""
+    end, blank = len(index), bytes(PAGE_BYTES)
+    while end and index[end - PAGE_BYTES : end].tobytes() == blank:
+        end -= PAGE_BYTES
+    last = index[max(0, end - PAGE_BYTES) : end].tobytes().rstrip(b"\0")
+    return -(-(max(0, end - PAGE_BYTES) + len(last)) // SLOT_BYTES)
+
+
+def cut_entries(disk: Disk, path: Path, slot: int, touched: int) -> None:
     """Zeroes torn entries, so that they are not taken for damage once records follow them."""
     fd = disk.open(path, os.O_RDWR)
     try:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import Final
 
-from skyfarer.queue.disk import Disk
+from skyfarer.base.clock import Clock, SystemClock
+from skyfarer.queue.checkpoint import checkpoint_path
+from skyfarer.queue.disk import Disk, sync_directory, sync_file
 from skyfarer.queue.errors import QueueFull, RecordTooLarge, disk_error
 from skyfarer.queue.layout import Extent
 from skyfarer.queue.meta import Meta
+from skyfarer.queue.recovery import cut_entries
 from skyfarer.queue.segment import Segment, free_segment
+from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.state import State
+
+BLOCK_RETRY_S: Final = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How "block" waits. It sleeps between looks because commits are plain writes of other
+    processes, and a producer behind a full queue is late already."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    sleep: Callable[[float], None] = time.sleep
 
 
 class Ring:
@@ -19,21 +36,25 @@ class Ring:
 
     def __init__(
         self,
-        directory: Path,
+        settings: QueueSettings,
         meta: Meta,
         disk: Disk,
         state: State,
         committed: Callable[[], int],
-        drop_oldest: bool,
+        patience: Patience,
     ) -> None:
-        self._directory = directory
+        self._directory = settings.directory
+        self._consumers = settings.consumers
+        self._durable = settings.durability == "fsync"
         self._meta = meta
         self._geometry = meta.geometry
         self._disk = disk
         self._state = state
         self._committed = committed
-        self._drop_oldest = drop_oldest
-        self._next_number = 0
+        self._patience = patience
+        self._block_timeout_s = settings.block_timeout_s if settings.when_full == "block" else 0.0
+        self._drop_oldest = settings.when_full == "drop_oldest"
+        self._next_number = self._trusted_from = 0
         self.live: deque[Extent] = deque()
         self._spare: deque[Segment] = deque()
 
@@ -44,10 +65,10 @@ class Ring:
     def reserve(self, wanted: int) -> list[Segment]:
         """The next `wanted` segments, free and numbered; those not used stay reserved.
 
-        Under "reject" a segment gives way when every consumer has committed it, and its file is
-        wiped and reused. Under "drop_oldest" it gives way regardless; then its file is unlinked
-        and a new one made, so that a consumer still reading the old one through its map keeps
-        whole records. QueueFull and RecordTooLarge come before anything is given up.
+        A segment gives way when every consumer has committed it, and its file is wiped and reused.
+        Under "drop_oldest" it gives way regardless; then its file is unlinked and a new one made,
+        so that a consumer still reading the old one through its map keeps whole records. QueueFull
+        and RecordTooLarge come before anything is given up.
         """
         if wanted >= self._geometry.segments:
             raise RecordTooLarge(
@@ -56,23 +77,47 @@ class Ring:
             )
         missing = range(self._next_number, self._next_number + wanted - len(self._spare))
         giving_way = self._in_the_way(missing)
-        committed = self._committed() if giving_way else 0
-        if giving_way and not self._drop_oldest and self.live[giving_way].first > committed:
-            raise QueueFull(
-                f"the queue in {self._directory} is full: its slowest consumer is at {committed}, "
-                f"the oldest of {self._geometry.segments} segments starts at {self.live[0].first}"
-            )
-        for _ in range(giving_way):
-            self._retire(committed)
+        committed = self._wait_for_room(giving_way) if giving_way else 0
+        self._give_way(giving_way, committed)
         for number in missing:
-            self._spare.append(free_segment(self._disk, self._directory, self._meta, number))
+            self._spare.append(
+                free_segment(self._disk, self._directory, self._meta, number, self._durable)
+            )
             self._next_number = number + 1
         return list(self._spare)[:wanted]
+
+    def live_numbers(self) -> list[int]:
+        return [extent.number for extent in list(self.live)]
 
     def activate(self, segment: Segment) -> None:
         """The first of those reserved now holds records."""
         self._spare.remove(segment)
         self.live.append(Extent(segment.number, segment.first))
+
+    def distrust(self) -> None:
+        """A sync has failed: no file in use by now serves another lap, new ones are made."""
+        self._trusted_from = self._next_number
+
+    def take_back(self, sequence: int) -> None:
+        """Undoes what a batch refused after a failed sync had entered from `sequence` on.
+
+        Segments that hold nothing else are removed, and the numbers given to them are free again.
+        The one before keeps its records and is not written to again.
+        """
+        self.distrust()
+        self._next_number -= len(self._spare)
+        self.close()
+        while self.live and self.live[-1].first >= sequence:
+            self._next_number = self.live.pop().number
+            self._unlink(self._next_number)
+        sync_directory(self._disk, self._directory)
+        if self.live:
+            newest = self.live[-1]
+            path = self._geometry.path(self._directory, newest.number)
+            try:
+                cut_entries(self._disk, path, sequence - newest.first, self._geometry.slots)
+            except OSError as error:
+                raise disk_error(error, path, "cut") from error
 
     def close(self) -> None:
         for segment in self._spare:
@@ -85,14 +130,42 @@ class Ring:
         taken = [extent.number % self._geometry.segments in files for extent in self.live]
         return len(taken) - taken[::-1].index(True) if True in taken else 0
 
-    def _retire(self, committed: int) -> None:
-        oldest = self.live[0]
-        end = self.live[1].first
-        self._state.publish_oldest(end)
-        if end > committed:
-            path = self._geometry.path(self._directory, oldest.number)
-            try:
-                self._disk.unlink(path)
-            except OSError as error:
-                raise disk_error(error, path, "remove") from error
-        self.live.popleft()
+    def _wait_for_room(self, giving_way: int) -> int:
+        """How far the slowest consumer is, once that is far enough."""
+        clock, needed = self._patience.clock, self.live[giving_way].first
+        ends_s = clock.monotonic_s() + self._block_timeout_s
+        while (committed := self._committed()) < needed and not self._drop_oldest:
+            left_s = ends_s - clock.monotonic_s()
+            if left_s <= 0:
+                raise QueueFull(
+                    f"the queue in {self._directory} is full: its slowest consumer is at "
+                    f"{committed}, the oldest of {self._geometry.segments} segments starts at "
+                    f"{self.live[0].first}"
+                )
+            self._patience.sleep(min(BLOCK_RETRY_S, left_s))
+        return committed
+
+    def _give_way(self, segments: int, committed: int) -> None:
+        """The commits that allow it are made durable first: else a power cut could take a consumer
+        back to records that are gone, and it would count as dropped what it had delivered."""
+        if not segments:
+            return
+        if self._durable:
+            for name in self._consumers:
+                sync_file(self._disk, checkpoint_path(self._directory, name))
+        for _ in range(segments):
+            end = self.live[1].first
+            self._state.publish_oldest(end)
+            oldest = self.live[0].number
+            if end > committed or oldest < self._trusted_from:
+                self._unlink(oldest)
+            self.live.popleft()
+        if self._durable:
+            sync_file(self._disk, self._directory / "state")
+
+    def _unlink(self, number: int) -> None:
+        path = self._geometry.path(self._directory, number)
+        try:
+            self._disk.unlink(path)
+        except OSError as error:
+            raise disk_error(error, path, "remove") from error

@@ -30,6 +30,7 @@ from skyfarer.queue.disk import (
     write_all,
     write_buffers,
 )
+from skyfarer.queue.durability import sync_failed
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, SegmentHeader
 from skyfarer.queue.meta import Meta
@@ -49,6 +50,7 @@ class Segment:
         self._payload_offset = geometry.payload_offset
         self._queue_id = meta.queue_id
         self._has_header = False
+        self.trusted = True
         self._entries = b""
         self._entered_bytes = 0
         self._path = geometry.path(directory, number)
@@ -61,9 +63,13 @@ class Segment:
         self.slots_left = self._slots - slot
         self.bytes_left = self._payload_bytes - start
 
-    def wipe(self) -> None:
+    def wipe(self, durable: bool) -> None:
         try:
             write_all(self._disk, self._fd, bytes(self._payload_offset), 0)
+            if durable:
+                self.trusted = False
+                self._disk.sync_data(self._fd)
+                self.trusted = True
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
 
@@ -102,24 +108,41 @@ class Segment:
         self.slots_left -= len(entries) // SLOT_BYTES
         self.bytes_left -= self._entered_bytes
 
+    def sync(self) -> None:
+        """What was entered survives a power cut. Never to be called again once it has failed: the
+        kernel reports a page it could not write once, and then takes it for clean."""
+        try:
+            self._disk.sync_data(self._fd)
+        except OSError as error:
+            self.trusted = False
+            raise sync_failed(error, self._path) from error
+
     def close(self) -> None:
         self._map.close()
         self._disk.close(self._fd)
 
 
-def free_segment(disk: Disk, directory: Path, meta: Meta, number: int) -> Segment:
-    """The ring's file for `number`, wiped: made if it is not there, reused if it is."""
+def free_segment(
+    disk: Disk, directory: Path, meta: Meta, number: int, durable: bool = False
+) -> Segment:
+    """The ring's file for `number`, wiped: made if it is not there, reused if it is.
+
+    With `durable` its name and its zeros survive a power cut before anything is written to it. A
+    file that could not be synced is removed, so that the next attempt has another one.
+    """
     geometry = meta.geometry
     path = geometry.path(directory, number)
     if not path.exists() or path.stat().st_size != geometry.segment_bytes:
         blank = bytes(geometry.payload_offset)
-        create_whole(disk, path, blank, geometry.segment_bytes, durable=False)
+        create_whole(disk, path, blank, geometry.segment_bytes, durable)
         return Segment(disk, directory, meta, number)
     segment = Segment(disk, directory, meta, number)
     try:
-        segment.wipe()
+        segment.wipe(durable)
     except BaseException:
         segment.close()
+        if not segment.trusted:
+            disk.unlink(path)
         raise
     return segment
 

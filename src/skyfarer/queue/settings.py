@@ -13,6 +13,7 @@ from skyfarer.queue.layout import PAGE_BYTES, SEGMENT_BYTES_MAX, SEGMENT_BYTES_M
 
 CONSUMER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CAPACITY_BYTES_MAX = 1024 * GIB
+BLOCK_TIMEOUT_S_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +21,21 @@ class QueueSettings:
     """`segment_bytes` and `capacity_bytes` are fixed with the directory; the rest may change.
 
     `consumers` are those a segment waits for before it is reused. `when_full` is what happens when
-    they are too slow: "reject" refuses the new batch, "drop_oldest" gives up the oldest segment.
+    they are too slow: "reject" refuses the new batch, "drop_oldest" gives up the oldest segment,
+    "block" waits up to `block_timeout_s` for them and then refuses.
+
+    `durability` is what an append that returned has survived: with "append" the end of the process,
+    with "fsync" a power cut as well.
     """
 
     directory: Path
     segment_bytes: int = 16 * MIB
     capacity_bytes: int = 512 * MIB
     record_bytes_max: int = 4 * MIB
-    when_full: Literal["reject", "drop_oldest"] = "reject"
+    when_full: Literal["reject", "drop_oldest", "block"] = "reject"
     consumers: tuple[str, ...] = ("main",)
+    durability: Literal["append", "fsync"] = "append"
+    block_timeout_s: float = 5.0
 
     def __post_init__(self) -> None:
         for fault in self._faults():
@@ -56,9 +63,21 @@ class QueueSettings:
                 f"record_bytes_max must be between 1 and the {room} bytes of records "
                 f"one segment holds, not {self.record_bytes_max}"
             ]
-        if self.when_full not in ("reject", "drop_oldest"):
-            return [f"when_full must be 'reject' or 'drop_oldest', not {self.when_full!r}"]
-        return self._consumer_faults()
+        return self._policy_faults() or self._consumer_faults()
+
+    def _policy_faults(self) -> list[str]:
+        if self.when_full not in ("reject", "drop_oldest", "block"):
+            return [
+                f"when_full must be 'reject' or 'drop_oldest' or 'block', not {self.when_full!r}"
+            ]
+        if self.durability not in ("append", "fsync"):
+            return [f"durability must be 'append' or 'fsync', not {self.durability!r}"]
+        if not 0 < self.block_timeout_s <= BLOCK_TIMEOUT_S_MAX:
+            return [
+                f"block_timeout_s must be above 0 and at most {BLOCK_TIMEOUT_S_MAX}, "
+                f"not {self.block_timeout_s}"
+            ]
+        return []
 
     def _consumer_faults(self) -> list[str]:
         if not self.consumers or len(set(self.consumers)) != len(self.consumers):

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
-from skyfarer.queue.disk import Disk
-from skyfarer.queue.errors import RecordTooLarge, disk_error
+from skyfarer.queue.checkpoint import checkpoint_path
+from skyfarer.queue.disk import Disk, make_directory, sync_tree
+from skyfarer.queue.durability import GroupCommit, SyncFailed
+from skyfarer.queue.errors import RecordTooLarge
 from skyfarer.queue.lock import DirectoryLock
 from skyfarer.queue.meta import open_or_create_meta
 from skyfarer.queue.places import Places
 from skyfarer.queue.records import KIND_MAX
 from skyfarer.queue.recovery import Recovered, recover
-from skyfarer.queue.ring import Ring
+from skyfarer.queue.ring import Patience, Ring
 from skyfarer.queue.segment import Segment, resumed_segment
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.split import split
 from skyfarer.queue.state import State, open_state
+from skyfarer.queue.wake import Waker
 
 
 class Writer:
-    """One per directory, used by one thread at a time; `append` does short file work, never waits.
+    """One per directory, used by one thread at a time, `sync` apart; `append` does short file work
+    and waits only where the settings say so: for the disk ("fsync"), for consumers ("block").
 
     A second writer, in this process or another, is refused at `start` with the owner's process id.
     Before `start` and after `stop`, `append` raises PermanentError and the numbers keep their
@@ -28,9 +32,15 @@ class Writer:
     the first still held.
     """
 
-    def __init__(self, settings: QueueSettings, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        settings: QueueSettings,
+        disk: Disk | None = None,
+        patience: Patience | None = None,
+    ) -> None:
         self.queue_id = ""
         self.writing = 0
+        self.sync_failures = 0
         self.recovered: Recovered | None = None
         self._settings = settings
         self._geometry = settings.geometry
@@ -40,18 +50,18 @@ class Writer:
         self._oldest = 0
         self._places: Places | None = None
         self._state: State | None = None
+        self._waker: Waker | None = None
         self._ring: Ring | None = None
         self._segment: Segment | None = None
+        self._fsync = settings.durability == "fsync"
+        self._patience = patience or Patience()
+        self._commit = GroupCommit(self._disk, settings.directory, self._geometry)
 
     def start(self) -> None:
         """Makes the directory or recovers it. Started twice it stays started."""
         if self._ring is not None:
             return
-        directory = self._settings.directory
-        try:
-            self._disk.make_directory(directory)
-        except OSError as error:
-            raise disk_error(error, directory, "create") from error
+        make_directory(self._disk, self._settings.directory, self._fsync)
         self._lock.acquire()
         try:
             self._open()
@@ -60,39 +70,82 @@ class Writer:
             raise
 
     def stop(self, timeout_s: float) -> None:
-        """Every record is durable already, so there is nothing to drain."""
+        """Every record is as durable as `append` promised, so there is nothing to drain."""
         self._close()
         self._lock.release()
 
     def append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> int:
         """Keeps all payloads, or none and an error; returns the sequence of the first.
 
-        On return they survive SIGKILL. QueueFull and other RetryableErrors (no disk space) may be
-        tried again; RecordTooLarge and other PermanentErrors may not. The payloads are not kept
-        by reference. A process killed inside the call leaves some first records of the batch,
-        whole, or none.
+        On return they survive SIGKILL, under "fsync" a power cut as well: a batch is one group, so
+        larger batches share the wait for the disk. QueueFull and other RetryableErrors (no disk
+        space) may be tried again; RecordTooLarge and other PermanentErrors may not. The payloads
+        are not kept by reference. Under "block" the call holds its thread, up to
+        `block_timeout_s`, until a consumer has made room. A process killed inside the call leaves
+        some first records of the batch, whole, or none.
         """
         lengths = list(map(len, payloads))
-        sequence, segment, state = self.writing, self._segment, self._state
-        if state is None or not 0 < kind <= KIND_MAX or not lengths:
+        sequence, segment, state, waker = self.writing, self._segment, self._state, self._waker
+        if state is None or waker is None or not 0 < kind <= KIND_MAX or not lengths:
             return self._nothing_kept(kind)
         if max(lengths) > self._record_bytes_max:
             raise self._too_large(max(lengths))
         count, total = len(lengths), sum(lengths)
         try:
-            if segment is not None and count <= segment.slots_left and total <= segment.bytes_left:
+            if (
+                segment is not None
+                and count <= segment.slots_left
+                and total <= segment.bytes_left
+                and segment.trusted
+            ):
                 segment.place(sequence, kind, lengths, payloads, total)
                 segment.enter()
+                if self._fsync:
+                    segment.sync()
             else:
                 self._append_across(kind, lengths, payloads)
             self.writing = sequence + count
             state.publish_writing(self.writing)
-        except SkyfarerError:
+            waker.wake(self.writing)
+        except SkyfarerError as error:
+            if self._fsync and isinstance(error, SyncFailed):
+                self._refuse(sequence)
             raise
         except BaseException:
             self._reopen()
             raise
         return sequence
+
+    def sync(self) -> int:
+        """Makes what was appended before the call survive a power cut; returns `durable`.
+
+        For a server that appends at once and answers its agents in groups, with one wait for the
+        disk per group. It may run in another thread while appends go on, and holds its own until
+        the disk is done. A RetryableError means that `durable` has not moved and why; see
+        `skyfarer.queue.durability`. Under "fsync" there is never anything to do.
+        """
+        if self._ring is None:
+            raise PermanentError(f"{self._settings.directory}: sync before start or after stop")
+        if self._fsync:
+            return self.writing
+        ring, places = self._ring, self._places
+        assert places is not None
+        try:
+            return self._commit.sync(
+                self._current, lambda: self.writing, ring.live_numbers, places.slowest
+            )
+        except SyncFailed:
+            self.sync_failures += 1
+            ring.distrust()
+            if (segment := self._segment) is not None:
+                segment.trusted = False
+            raise
+
+    @property
+    def durable(self) -> int:
+        """Every record below survives a power cut: the watermark up to which agents that ask for
+        that may be answered. After a start without "fsync" it is 0 until the first `sync`."""
+        return self.writing if self._fsync else self._commit.durable
 
     @property
     def oldest(self) -> int:
@@ -114,8 +167,11 @@ class Writer:
         """Fills the current segment and as many more as needed; enters nothing until all is
         placed, because placing can fail."""
         assert self._ring is not None
+        if self._commit.crowded:
+            self.sync()
         current = self._segment
-        slots, room = (current.slots_left, current.bytes_left) if current else (0, 0)
+        usable = current is not None and current.trusted
+        slots, room = (current.slots_left, current.bytes_left) if current and usable else (0, 0)
         parts = split(lengths, slots, room, self._geometry)
         targets = (current, *self._ring.reserve(len(parts) - 1))
         placed = []
@@ -123,13 +179,35 @@ class Writer:
             if segment is not None and end > begin:
                 some, sequence = slice(begin, end), self.writing + begin
                 segment.place(sequence, kind, lengths[some], payloads[some], total)
+                self._commit.touch(segment.number)
                 placed.append(segment)
+        if not usable:
+            self._commit.left(self.writing)
+        self._enter(self._ring, placed)
+
+    def _enter(self, ring: Ring, placed: Sequence[Segment]) -> None:
+        """Under "fsync" a segment is durable before the next has a header: a header vouches for
+        every number below its `first`."""
         for segment in placed:
-            if segment is not current:
+            if segment is not self._segment:
                 self._close_segment()
-                self._ring.activate(segment)
+                ring.activate(segment)
                 self._segment = segment
             segment.enter()
+            if self._fsync:
+                segment.sync()
+
+    def _refuse(self, sequence: int) -> None:
+        """After a failed sync: the batch from `sequence` on was never there, and its segment is
+        not trusted with another."""
+        assert self._ring is not None
+        self.sync_failures += 1
+        self._close_segment()
+        self._ring.take_back(sequence)
+
+    def _current(self) -> int:
+        segment = self._segment
+        return segment.number if segment is not None else 0
 
     def _reopen(self) -> None:
         """After an exception that is not ours, say of a signal handler, in the middle of an append:
@@ -145,17 +223,23 @@ class Writer:
         self._state = state = open_state(disk, directory)
         shown = (state.oldest, state.writing) if state.belongs_to(meta.queue_id) else None
         found = recover(disk, directory, meta, shown, self._places.farthest())
-        drop_oldest = self._settings.when_full == "drop_oldest"
-        ring = Ring(directory, meta, disk, state, self._places.slowest, drop_oldest)
+        ring = Ring(self._settings, meta, disk, state, self._places.slowest, self._patience)
         ring.resume(found.live, found.next_number)
         self._places.make_missing(found.oldest)
+        if self._fsync:
+            files = [geometry.path(directory, number) for number in ring.live_numbers()]
+            files += [checkpoint_path(directory, name) for name in self._settings.consumers]
+            sync_tree(disk, directory, [*files, directory / "state"])
         if found.tail is not None:
             self._segment = resumed_segment(disk, directory, meta, found.tail)
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
+        self._waker = Waker(disk, directory)
+        self._waker.wake(found.writing)
 
     def _close(self) -> None:
         self._close_segment()
+        self._commit.close()
         if self._ring is not None:
             self._ring.close()
             self._ring = None
@@ -163,6 +247,9 @@ class Writer:
             self._oldest = self._state.oldest
             self._state.close()
             self._state = None
+        if self._waker is not None:
+            self._waker.close()
+            self._waker = None
 
     def _nothing_kept(self, kind: int) -> int:
         directory = self._settings.directory

@@ -40,7 +40,6 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         "spark.sql.adaptive.enabled": False,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
-        "spark.sql.streaming.pollingDelay": "50ms",
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing"
             ".FileSystemBasedCheckpointFileManager"

@@ -30,6 +30,9 @@ from skyfarer.queue.reader import Reader
 SPLIT_RECORDS_MIN = 2_000
 """Below this many records a task's own cost exceeds the gain of running two."""
 
+IDLE_WAIT_S = 0.25
+"""How long the source lets Spark wait for a record; a stop of the query waits as long."""
+
 
 @dataclass
 class Stretch(InputPartition):
@@ -112,6 +115,8 @@ class QueueStreamReader(DataSourceStreamReader):
         return ReadMaxRows(self._records_max)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """Sleeps while there is nothing new, so that Spark's asking again costs next to nothing."""
+        self._queue.reader().wait(start["sequence"], IDLE_WAIT_S)
         writing = self._queue.reader().writing()
         if isinstance(limit, ReadMaxRows):
             writing = min(writing, start["sequence"] + limit.max_rows)

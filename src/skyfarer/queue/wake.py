@@ -1,0 +1,115 @@
+"""Waking whoever waits for records, in any process, at no cost while nobody does.
+
+    wake, one mapped page        u32 0: low half of `writing`     u32 1: somebody sleeps
+
+A sleeper takes word 0, looks at the queue, says that it sleeps and waits in the kernel (a futex on
+word 0) until the word is another. The writer changes it with every append, a plain store behind
+the one that shows the records, and asks the kernel to wake only when word 1 says so. The kernel
+compares word 0 before it lets a process sleep, so an append in between is not missed. A sleeper
+that was killed leaves word 1 set, which costs the next append one system call.
+
+Nothing orders the writer's store before its look at word 1, so in theory a wake-up could be missed
+between two cores; a sleeper therefore looks again after LOOK_AGAIN_S, however long it may wait.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from skyfarer.queue.disk import Disk
+from skyfarer.queue.errors import QueueMissing, disk_error
+from skyfarer.queue.layout import PAGE_BYTES
+
+if TYPE_CHECKING:
+    from skyfarer.queue.futex import Futex
+
+LOOK_AGAIN_S: Final = 1.0
+FILE: Final = "wake"
+_SIGNAL: Final = 0
+_SLEEPING: Final = 1
+_LOW_HALF: Final = 0xFFFF_FFFF
+
+
+class _Page:
+    def __init__(self, mapped: mmap.mmap) -> None:
+        self._mapped = mapped
+        self.words = memoryview(mapped).cast("I")
+        self._futex: Futex | None = None
+
+    def futex(self) -> Futex:
+        if self._futex is None:
+            from skyfarer.queue.futex import Futex
+
+            self._futex = Futex(self._mapped)
+        return self._futex
+
+    def close(self) -> None:
+        if self._futex is not None:
+            self._futex.close()
+        self.words.release()
+        self._mapped.close()
+
+
+class Waker:
+    """The writer's end. `wake` is a store and a look; a system call only when somebody sleeps."""
+
+    def __init__(self, disk: Disk, directory: Path) -> None:
+        path = directory / FILE
+        try:
+            fd = disk.open(path, os.O_RDWR | os.O_CREAT)
+            try:
+                disk.allocate(fd, PAGE_BYTES)
+                self._page = _Page(disk.map(fd, PAGE_BYTES))
+            finally:
+                disk.close(fd)
+        except OSError as error:
+            raise disk_error(error, path, "open") from error
+        self._words = self._page.words
+
+    def wake(self, writing: int) -> None:
+        words = self._words
+        words[_SIGNAL] = writing & _LOW_HALF
+        if words[_SLEEPING]:
+            words[_SLEEPING] = 0
+            self._page.futex().wake()
+
+    def close(self) -> None:
+        self._page.close()
+
+
+class Sleeper:
+    """A reader's end, for one thread at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / FILE
+        try:
+            with path.open("r+b") as file:
+                if os.fstat(file.fileno()).st_size < PAGE_BYTES:
+                    raise QueueMissing(f"{path} is not complete yet; its writer is starting")
+                self._page = _Page(mmap.mmap(file.fileno(), PAGE_BYTES))
+        except FileNotFoundError as error:
+            raise QueueMissing(f"there is no {path} yet; its writer makes it") from error
+
+    def token(self) -> int:
+        """To be taken before looking whether there is a reason to sleep."""
+        return self._page.words[_SIGNAL]
+
+    def sleep(self, token: int, deadline_s: float) -> bool:
+        """Unless something was appended since `token`; False when `deadline_s` has passed.
+
+        `deadline_s` is of the monotonic clock. True says nothing but that the caller should look
+        again.
+        """
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            return False
+        self._page.words[_SLEEPING] = 1
+        self._page.futex().wait(token, min(left_s, LOOK_AGAIN_S))
+        return True
+
+    def close(self) -> None:
+        self._page.close()
