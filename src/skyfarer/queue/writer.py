@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import getpid
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
 from skyfarer.queue.checkpoint import checkpoint_path
@@ -51,6 +52,7 @@ class Writer:
         self._places: Places | None = None
         self._state: State | None = None
         self._waker: Waker | None = None
+        self._process = 0
         self._ring: Ring | None = None
         self._segment: Segment | None = None
         self._fsync = settings.durability == "fsync"
@@ -86,7 +88,13 @@ class Writer:
         """
         lengths = list(map(len, payloads))
         sequence, segment, state, waker = self.writing, self._segment, self._state, self._waker
-        if state is None or waker is None or not 0 < kind <= KIND_MAX or not lengths:
+        if (
+            state is None
+            or waker is None
+            or self._process != getpid()
+            or not 0 < kind <= KIND_MAX
+            or not lengths
+        ):
             return self._nothing_kept(kind)
         if max(lengths) > self._record_bytes_max:
             raise self._too_large(max(lengths))
@@ -236,6 +244,7 @@ class Writer:
         self.writing, self.recovered, self._ring = found.writing, found, ring
         self._waker = Waker(disk, directory)
         self._waker.wake(found.writing)
+        self._process = getpid()
 
     def _close(self) -> None:
         self._close_segment()
@@ -255,6 +264,11 @@ class Writer:
         directory = self._settings.directory
         if self._state is None:
             raise PermanentError(f"{directory}: append before start or after stop")
+        if self._process != getpid():
+            raise PermanentError(
+                f"{directory}: its writer is process {self._process}, of which this is a fork; "
+                "only the one that started it may append"
+            )
         if not 0 < kind <= KIND_MAX:
             raise PermanentError(f"{directory}: a kind is between 1 and {KIND_MAX}, not {kind}")
         return self.writing

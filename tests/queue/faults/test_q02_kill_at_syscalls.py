@@ -1,0 +1,121 @@
+"""Q2: SIGKILL on entering every system call by which a queue opens, maps or changes its files.
+
+strace is attached to a forked child before its life begins, so the n-th call of a name is the n-th
+of that life. Counting on until a life is over before its n-th call leaves none out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from itertools import accumulate, count
+
+import pytest
+
+from skyfarer.queue.disk import Disk
+
+SIZES = [[900, 0, 1500], [3000, 3000, 3000], [4000, 4000], [4000, 4000], [4000, 100]]
+ENDS = list(accumulate(map(len, SIZES)))
+EVERYTHING = [
+    bytes([65 + n]) * size for n, size in enumerate(size for batch in SIZES for size in batch)
+]
+
+# Names of which a life makes at least one call, and names it may do without: which of two calls
+# serves a function of Python is the C library's choice.
+MADE = ["openat", "close", "flock", "ftruncate", "fallocate", "pwrite64", "fsync", "mmap", "munmap"]
+EITHER = [("pwritev", "pwritev2"), ("rename", "renameat", "renameat2"), ("mkdir", "mkdirat")]
+POSSIBLE = ["fdatasync", "msync", "sync_file_range", "madvise", "copy_file_range"]
+POINTS_MIN = 100
+
+
+def life(bench, policy: str, pipe: int) -> None:
+    """Syncs for real: fsync is one of the calls."""
+    writer, consumer = bench.writer(Disk(), when_full=policy), bench.consumer()
+    for number, end in enumerate(ENDS):
+        if number == 2:
+            writer.stop(0.0)
+            writer.start()
+        writer.append(1, EVERYTHING[end - len(SIZES[number]) : end])
+        os.write(pipe, f'["accepted", {end}]\n'.encode())
+        if policy == "reject":
+            consumer.commit(end - 2)
+            os.write(pipe, f'["committed", {end - 2}]\n'.encode())
+
+
+def traced(child: int, call: str, when: int) -> subprocess.Popen[str]:
+    injection = f"inject={call}:signal=SIGKILL:when={when}"
+    command = ["strace", "-p", str(child), "-o", "/dev/null", "-e", f"trace={call}"]
+    tracer = subprocess.Popen([*command, "-e", injection], stderr=subprocess.PIPE, text=True)
+    assert tracer.stderr is not None
+    greeting = tracer.stderr.readline()
+    assert "attached" in greeting, greeting
+    return tracer
+
+
+def killed_in(bench, policy: str, call: str, when: int) -> tuple[bool, dict[str, int]]:
+    """Whether strace killed the life, and what the life had told by then."""
+    (go_here, go_there), (here, there) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(go_here, 1)
+        try:
+            life(bench, policy, there)
+            os.kill(os.getpid(), signal.SIGUSR1)
+        finally:
+            os._exit(1)
+    os.close(there)
+    os.close(go_here)
+    tracer = traced(child, call, when)
+    os.write(go_there, b"!")
+    os.close(go_there)
+    with os.fdopen(here) as pipe:
+        facts = dict(json.loads(line) for line in pipe)
+    _, status = os.waitpid(child, 0)
+    tracer.communicate()
+    assert status in (signal.SIGKILL, signal.SIGUSR1), (call, when, status)
+    return status == signal.SIGKILL, facts
+
+
+def check_survival(bench, policy: str, facts: dict[str, int]) -> None:
+    accepted = facts.get("accepted", 0)
+    seen = []
+    for _ in range(2):
+        writer = bench.writer(when_full=policy)
+        seen.append((writer.writing, writer.oldest, bench.records(writer.oldest)))
+        bench.close()
+    assert seen[0] == seen[1]
+    writing, oldest, records = seen[0]
+    assert accepted <= writing <= next((end for end in ENDS if end > accepted), accepted)
+    assert records == EVERYTHING[oldest:writing]
+    writer, consumer = bench.writer(when_full=policy), bench.consumer()
+    assert facts.get("committed", 0) <= consumer.committed() <= writing
+    assert writer.append(1, [b"life goes on"]) == writing
+    bench.close()
+
+
+def kills_at(memory_bench, policy: str, call: str) -> int:
+    for when in count(1):
+        bench = memory_bench("queue")
+        killed, facts = killed_in(bench, policy, call, when)
+        check_survival(bench, policy, facts)
+        shutil.rmtree(bench.directory)
+        if not killed:
+            assert facts["accepted"] == len(EVERYTHING)
+            return when - 1
+    raise AssertionError
+
+
+@pytest.mark.parametrize("policy", ["reject", "drop_oldest"])
+def test_q02_a_kill_at_every_system_call_of_a_life_loses_nothing(
+    memory_bench, policy, record_property
+):
+    unlinks = [("unlink", "unlinkat")] if policy == "drop_oldest" else []
+    names = [*MADE, *POSSIBLE, *(name for names in [*EITHER, *unlinks] for name in names)]
+    hits = {name: kills_at(memory_bench, policy, name) for name in names}
+    record_property("kill_points", hits)
+    assert all(hits[name] for name in MADE), hits
+    assert all(any(hits[name] for name in names) for names in [*EITHER, *unlinks]), hits
+    assert sum(hits.values()) >= POINTS_MIN

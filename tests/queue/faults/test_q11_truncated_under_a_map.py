@@ -1,0 +1,136 @@
+"""Q11: another program cuts a file of the queue short while this one has it mapped.
+
+A page behind the new end is gone, and touching it through a map ends the process with SIGBUS: the
+format document names that limit. Whether a process lived or died of it, the next start must set
+one file aside, deliver every record of the others, and use no number twice.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PAYLOADS = [b"%d" % n * 3000 for n in range(5)]
+PER_SEGMENT = 2
+SIZES = [0, 4096, 6000, 8192, 10000]
+
+
+def cut(path, size: int) -> None:
+    """By another process, after a look that this one really has the file mapped."""
+    mapped = Path("/proc/self/maps").read_text().splitlines()
+    assert any(line.endswith(str(path)) for line in mapped)
+    subprocess.run(["truncate", "-s", str(size), path], check=True)
+
+
+def end_of(act) -> int:
+    """The signal a child ends with that does `act`: SIGUSR1 when it lived through it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            faulthandler.disable()
+            act()
+            os.kill(os.getpid(), signal.SIGUSR1)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert status in (signal.SIGUSR1, signal.SIGBUS), status
+    return status
+
+
+def delivered(bench) -> dict[int, bytes]:
+    return {
+        sequence: bytes(payload)
+        for run in bench.runs()
+        for sequence, payload in zip(run.sequences(), run.payloads(), strict=True)
+    }
+
+
+def check_next_start(bench, lost: list[int], quarantined: int) -> None:
+    """`lost` are the numbers of the file that was cut; whatever was appended later has others."""
+    seen = []
+    for _ in range(2):
+        writer = bench.writer()
+        seen.append(delivered(bench))
+        assert len(seen[-1]) + len(bench.damaged()) == writer.writing >= len(PAYLOADS)
+        bench.close()
+    assert seen[0] == seen[1]
+    whole = {n: payload for n, payload in enumerate(PAYLOADS) if n not in lost}
+    assert {n: payload for n, payload in seen[0].items() if n < len(PAYLOADS)} == whole
+    assert len(list(bench.directory.glob("*.seg.corrupt"))) == quarantined
+    writer = bench.writer()
+    assert writer.append(1, [b"next"]) == writer.writing - 1 >= len(PAYLOADS)
+    assert bench.records()[-1] == b"next"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_q11_a_reader_that_comes_to_a_cut_segment_counts_its_records_and_goes_on(bench, size):
+    """The size is looked at before a file is mapped; the writer still has it mapped."""
+
+    def act() -> None:
+        bench.writer().append(1, PAYLOADS)
+        cut(bench.segment_paths()[-1], size)
+        runs = bench.runs()
+        assert [sequence for run in runs for sequence in run.damaged] == [4]
+        assert [bytes(p) for run in runs for p in run.payloads()] == PAYLOADS[:4]
+
+    assert end_of(act) == signal.SIGUSR1
+    check_next_start(bench, lost=[4], quarantined=1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("held", [True, False], ids=["held run", "read again"])
+def test_q11_a_segment_cut_under_a_reader_costs_at_most_the_process(bench, size, held):
+    def act() -> None:
+        bench.writer().append(1, PAYLOADS)
+        reader = bench.reader()
+        [run] = reader.runs(0, PER_SEGMENT)
+        cut(bench.segment_paths()[0], size)
+        if not held:
+            [run] = reader.runs(0, PER_SEGMENT)
+        b"".join(run.payloads())
+
+    end_of(act)
+    check_next_start(bench, lost=[0, 1], quarantined=1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_q11_a_writer_whose_segment_is_cut_costs_that_segment_alone(bench, size):
+    def act() -> None:
+        writer = bench.writer()
+        writer.append(1, PAYLOADS)
+        cut(bench.segment_paths()[-1], size)
+        writer.append(1, [b"after the cut"])
+
+    end_of(act)
+    check_next_start(bench, lost=[4], quarantined=1)
+
+
+@pytest.mark.parametrize("touch", ["append", "read"])
+def test_q11_a_state_page_cut_away_costs_no_record(bench, touch):
+    """The segments say it all: the page is filled in again."""
+
+    def act() -> None:
+        writer = bench.writer()
+        writer.append(1, PAYLOADS)
+        reader = bench.reader()
+        cut(bench.directory / "state", 0)
+        _ = writer.append(1, [b"after the cut"]) if touch == "append" else reader.writing()
+
+    end_of(act)
+    check_next_start(bench, lost=[], quarantined=0)
+
+
+def test_q11_a_consumer_file_cut_away_costs_a_consumer_at_most_its_place(bench):
+    writer, consumer = bench.writer(), bench.consumer()
+    writer.append(1, PAYLOADS)
+    consumer.commit(2)
+    subprocess.run(["truncate", "-s", "0", bench.directory / "consumer-main"], check=True)
+    consumer.commit(3)
+    consumer.stop()
+    assert bench.consumer().committed() in (0, 3)
+    assert bench.records() == PAYLOADS
