@@ -28,7 +28,8 @@ check: $(VENV)/ready ## format, lint and type checks
 bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
 	@for file in benchmarks/bench_$(BENCH).py; do $(BIN)/python $$file || exit 1; done
 
-docs: $(VENV)/ready ## check the documentation's links and code paths
+docs: $(VENV)/ready ## renew the satellite's reference page, check the documentation's links and code paths
+	@$(BIN)/python tools/satellite_reference.py
 	@$(BIN)/python tools/check_docs.py
 
 screenshots: $(VENV)/ready java ## renew the pictures of the README from the tests that look at the page

@@ -28,11 +28,13 @@ OURS = """
 import asyncio
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire.rpc import BY_PATH
 from skyfarer.wire.server import GrpcServer, ServerSettings
 
 async def main():
     settings = ServerSettings(host="127.0.0.1", port=0)
-    server = GrpcServer(settings, lambda kind, payloads: None, Registry(), Health())
+    doors = dict.fromkeys(BY_PATH, lambda kind, payloads: None)
+    server = GrpcServer(settings, doors, None, Registry(), Health())
     await server.start()
     print(server.port, flush=True)
     await asyncio.Event().wait()

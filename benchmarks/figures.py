@@ -14,12 +14,12 @@ def figure(
     at_most: float | None = None,
 ) -> bool:
     """Prints the figure; `ok` is null where it is given for orientation, without a goal."""
-    goal = f">= {at_least:g}" if at_least is not None else f"<= {at_most:g}" if at_most else None
+    goal: str | None = None
     ok: bool | None = None
     if at_least is not None:
-        ok = value >= at_least
+        goal, ok = f">= {at_least:g}", value >= at_least
     elif at_most is not None:
-        ok = value <= at_most
+        goal, ok = f"<= {at_most:g}", value <= at_most
     line = {"figure": name, "value": round(value, 4), "unit": unit, "goal": goal, "ok": ok}
     print(json.dumps(line), flush=True)
     return ok is not False

@@ -7,7 +7,7 @@ lock() {
   "$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml "$@"
 }
-lock --extra demo --group dev --output-file requirements.lock
+lock --extra demo --extra kafka --group dev --output-file requirements.lock
 lock --extra java --output-file requirements-java.lock
 "$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-annotate --custom-compile-command "make lock" tests/e2e/agent/requirements.in \

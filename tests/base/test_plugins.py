@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
 import pytest
 
 from skyfarer.base.backoff import Backoff
 from skyfarer.base.errors import ConfigError
-from skyfarer.base.plugins import Catalog
+from skyfarer.base.plugins import Catalog, installed_entry_points
 
 ROWS = {
     "storage": {
@@ -73,3 +77,23 @@ def test_a_name_taken_twice_is_an_error_that_names_both() -> None:
 
 def test_the_installed_packages_are_asked_by_default() -> None:
     assert Catalog(ROWS).resolve("storage", "good") is Backoff
+
+
+def test_what_installed_packages_offer_is_read_from_where_pip_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, value in (("first", "theirs:Good"), ("second", "shadowed:Bad")):
+        package = tmp_path / place / "theirs-1.0.dist-info"
+        package.mkdir(parents=True)
+        text = f"[console_scripts]\nx = y:z\n\n[skyfarer.filter]\n# words\nmine = {value}\n"
+        (package / "entry_points.txt").write_text(text)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second"), "/none"])
+
+    assert installed_entry_points("skyfarer.filter") == [("mine", "theirs:Good")]
+    assert installed_entry_points("skyfarer.server") == []
+
+
+def test_it_is_what_the_standard_library_finds() -> None:
+    expected = [(one.name, one.value) for one in entry_points(group="console_scripts")]
+
+    assert sorted(installed_entry_points("console_scripts")) == sorted(expected)

@@ -31,7 +31,11 @@ def skyfarer(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str
             ["xyzzy"],
             "there is no command 'xyzzy' (there are demo, oap, queue, satellite, ui, version)",
         ),
-        (["satellite"], "skyfarer satellite: a command is missing (start)"),
+        (
+            ["satellite"],
+            "skyfarer satellite: a command is missing (start or validate or print-config or graph"
+            " or tap or top or replay)",
+        ),
         (["satellite", "strat"], "there is no command 'strat' (did you mean 'start'?)"),
         (
             ["satellite", "start", "--confg", "x"],

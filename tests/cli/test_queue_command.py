@@ -55,12 +55,12 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """On a loop of its own, as another program would be."""
+def upstream(request: pytest.FixtureRequest) -> Iterator[Upstream]:
+    """On a loop of its own, as another program would be; it may know only some kinds."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever)
     thread.start()
-    upstream = Upstream()
+    upstream = Upstream(kinds=getattr(request, "param", tuple(Kind)))
     asyncio.run_coroutine_threadsafe(upstream.start(), loop).result(10)
     yield upstream
     asyncio.run_coroutine_threadsafe(upstream.stop(), loop).result(10)
@@ -233,6 +233,7 @@ def test_replay_counts_what_is_refused_and_delivers_the_rest(directory, upstream
     assert missing == "1 not sent: damaged"
 
 
+@pytest.mark.parametrize("upstream", [set(Kind) - {Kind.LOG}], indirect=True)
 def test_replay_says_which_kinds_the_other_side_does_not_know(tmp_path, upstream, capsys):
     copy = tmp_path / "copy"
     shutil.copytree(GOLDEN, copy)

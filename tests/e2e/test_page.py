@@ -17,7 +17,7 @@ import pytest
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.testing.browser import Browser
-from skyfarer.testing.programs import Oap, Program, eventually, free_port
+from skyfarer.testing.programs import SATELLITE_ANYWHERE, Oap, Program, eventually, free_port
 from skyfarer.testing.traffic import DemoTraffic
 
 pytestmark = pytest.mark.e2e
@@ -31,10 +31,10 @@ CHARTS = (".chart-service_cpm canvas", ".chart-service_resp_time canvas")
 def satellite_port(tmp_path: Path, oap: Oap) -> Iterator[int]:
     port = free_port()
     environ = {
+        **SATELLITE_ANYWHERE,
         "SKYFARER_SATELLITE_DATA_DIR": str(tmp_path / "satellite"),
         "SATELLITE_GRPC_ADDRESS": f"127.0.0.1:{port}",
         "SATELLITE_GRPC_CLIENT": f"127.0.0.1:{oap.grpc_port}",
-        "SATELLITE_TELEMETRY_PROMETHEUS_ADDRESS": f"127.0.0.1:{free_port()}",
     }
     satellite = Program(["satellite", "start"], environ, tmp_path / "satellite.log")
     satellite.start()

@@ -89,6 +89,21 @@ def test_room_returns_when_the_consumer_commits(bench):
     assert writer.dropped == 0
 
 
+def test_room_in_use_is_counted_in_segments_that_somebody_still_wants(bench):
+    writer, consumer = bench.writer(), bench.consumer()
+    segment_bytes = writer._geometry.segment_bytes
+    assert writer.used_bytes == 0
+    writer.append(1, [b"x" * 4000] * 4)
+    held = len(writer._ring.live)
+    assert writer.used_bytes == held * segment_bytes > segment_bytes
+    consumer.commit(3)
+    assert writer.used_bytes == segment_bytes
+    consumer.commit(4)
+    assert writer.used_bytes == 0
+    writer.stop(0.0)
+    assert writer.used_bytes == 0
+
+
 def test_every_declared_consumer_is_waited_for(bench):
     writer = bench.writer(consumers=("fast", "slow"))
     bench.consumer("slow")

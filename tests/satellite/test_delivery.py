@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from base64 import b64decode
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.base.units import KIB
+from skyfarer.satellite import dead_letters
 from skyfarer.testing.traces import segment
 from skyfarer.testing.upstream import Upstream
 from skyfarer.wire.messages import InstancePingPkg, InstanceProperties, SegmentCollection
@@ -158,12 +157,11 @@ def test_refused_records_are_isolated_parked_and_counted_and_the_others_delivere
             assert ledger.dropped == {"rejected": len(poison)}
             assert ledger.delivered == len(good)
             assert ledger.balanced
-            parked = (r.directory / "native" / "dead-letters.jsonl").read_text().splitlines()
-            entries = [json.loads(line) for line in parked]
-            assert [entry["sequence"] for entry in entries] == sorted(poisoned)
-            assert {b64decode(entry["payload"]) for entry in entries} == poison
-            assert {entry["kind"] for entry in entries} == {Kind.SEGMENT}
-            assert all("that is no segment" in entry["reason"] for entry in entries)
+            letters = list(dead_letters.read(r.directory / "native" / "dead-letters"))
+            assert [letter.sequence for letter in letters] == sorted(poisoned)
+            assert {letter.payload for letter in letters} == poison
+            assert {letter.kind for letter in letters} == {Kind.SEGMENT}
+            assert all("that is no segment" in letter.reason for letter in letters)
 
     asyncio.run(scenario())
 

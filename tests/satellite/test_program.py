@@ -15,9 +15,11 @@ from random import Random
 from typing import Any
 
 import grpc
+import trustme
 
 from skyfarer.base.units import KIB
 from skyfarer.telemetry.ledger import Ledger
+from skyfarer.testing.programs import SATELLITE_ANYWHERE
 from skyfarer.testing.traces import segment
 from skyfarer.testing.upstream import Upstream
 from skyfarer.wire.messages import SegmentObject
@@ -35,9 +37,8 @@ class Program:
     def __init__(self, directory: Path, upstream: str, **environ: str) -> None:
         self._environ = {
             **os.environ,
+            **SATELLITE_ANYWHERE,
             "SKYFARER_SATELLITE_DATA_DIR": str(directory),
-            "SATELLITE_GRPC_ADDRESS": "127.0.0.1:0",
-            "SATELLITE_TELEMETRY_PROMETHEUS_ADDRESS": "127.0.0.1:0",
             "SATELLITE_GRPC_CLIENT": upstream,
             "SATELLITE_TRACINGPIPE_SENDER_FLUSH_TIME": "20",
             "SKYFARER_SATELLITE_SENDER_RETRY_MAXIMUM": "200ms",
@@ -271,10 +272,10 @@ def test_an_address_in_use_is_refused_in_one_sentence(tmp_path: Path) -> None:
         upstream = Upstream()
         await upstream.start()
         environ = {
+            **SATELLITE_ANYWHERE,
             "SKYFARER_SATELLITE_DATA_DIR": str(tmp_path),
             "SATELLITE_GRPC_ADDRESS": upstream.address,
             "SATELLITE_GRPC_CLIENT": "127.0.0.1:1",
-            "SATELLITE_TELEMETRY_PROMETHEUS_ADDRESS": "127.0.0.1:0",
         }
         refused = await asyncio.to_thread(failing, environ)
         await upstream.stop()
@@ -293,5 +294,27 @@ def test_logs_may_be_json(tmp_path: Path) -> None:
         assert await program.end(signal.SIGTERM) == 0
         events: list[dict[str, Any]] = [json.loads(line) for line in program.log.splitlines()]
         assert any("accepted 0 = delivered 0" in event["message"] for event in events)
+
+    asyncio.run(scenario())
+
+
+def test_a_satellite_that_shall_speak_tls_does_so(tmp_path: Path) -> None:
+    """Though one that need not does without the module altogether."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    files = {name: tmp_path / f"{name}.pem" for name in ("cert", "key")}
+    certificate.cert_chain_pems[0].write_to_path(files["cert"])
+    certificate.private_key_pem.write_to_path(files["key"])
+
+    async def scenario() -> None:
+        environ = {f"SATELLITE_GRPC_TLS_{name.upper()}_FILE": str(files[name]) for name in files}
+        program = Program(tmp_path / "data", "127.0.0.1:1", **environ)
+        await program.start()
+        trust = grpc.ssl_channel_credentials(authority.cert_pem.bytes())
+        target = f"127.0.0.1:{program.grpc_port}"
+        async with grpc.aio.secure_channel(target, trust) as channel:
+            await channel.stream_unary(COLLECT)(iter([b"one", b"two"]))
+        assert (await program.ledger()).accepted == 2
+        assert await program.end(signal.SIGTERM) == 0
 
     asyncio.run(scenario())

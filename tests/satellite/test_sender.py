@@ -1,96 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
 
-from skyfarer.base.backoff import Backoff, BackoffSettings
-from skyfarer.base.clock import SystemClock
+from satellite.bench import PING, SEGMENT, Bench, Script, run
 from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.base.units import KIB, MIB
-from skyfarer.queue.settings import QueueSettings
-from skyfarer.satellite.backlog import CONSUMER, Backlog, BatchBounds
+from skyfarer.base.units import KIB
 from skyfarer.satellite.contracts import Batch
-from skyfarer.satellite.dead_letters import DeadLetters
-from skyfarer.satellite.sender import Sender
-from skyfarer.telemetry.health import Health
-from skyfarer.telemetry.metrics import Registry
-
-SEGMENT, PING = 1, 3
-WAIT_S = 30.0
-
-
-class Script:
-    """A forwarder that does as the test says: `outcome` is called with each batch."""
-
-    address = ("127.0.0.1", 1)
-
-    def __init__(self, outcome: Callable[[Batch], None] = lambda batch: None) -> None:
-        self.outcome = outcome
-        self.tried: list[Batch] = []
-        self.taken: list[tuple[int, int, list[bytes]]] = []
-
-    async def start(self) -> None: ...
-
-    async def stop(self, timeout_s: float) -> None: ...
-
-    def batch_max(self, kind: int) -> int:
-        return 1 if kind == PING else 1000
-
-    async def send(self, batch: Batch) -> None:
-        self.tried.append(batch)
-        await asyncio.sleep(0)
-        self.outcome(batch)
-        self.taken.append((batch.first, batch.kind, [bytes(one) for one in batch.payloads]))
-
-
-class Bench:
-    def __init__(self, directory: Path, forwarder: Script, **bounds: Any) -> None:
-        settings = QueueSettings(
-            directory / "queue",
-            segment_bytes=64 * KIB,
-            capacity_bytes=1 * MIB,
-            record_bytes_max=16 * KIB,
-            when_full="drop_oldest",
-            consumers=(CONSUMER,),
-        )
-        batch = {"records_max": 100, "bytes_max": 1 * MIB, "age_max_s": 0.0, **bounds}
-        self.backlog = Backlog(settings, BatchBounds(**batch), SystemClock())
-        self.health = Health()
-        self.health.started()
-        self.sender = Sender(
-            "test",
-            self.backlog,
-            forwarder,
-            DeadLetters(directory / "dead.jsonl", SystemClock()),
-            Backoff(BackoffSettings(0.001, 0.01), Random(1)),
-            Registry(),
-            self.health,
-        )
-
-    async def settled(self, end: int) -> None:
-        async with asyncio.timeout(WAIT_S):
-            while True:
-                if self.backlog.committed >= end:
-                    return
-                await asyncio.sleep(0.005)
-
-
-def run(bench: Bench, work: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
-    async def scenario() -> None:
-        bench.backlog.start()
-        await bench.sender.start()
-        try:
-            await work(bench)
-        finally:
-            await bench.sender.stop(0.0)
-            bench.backlog.stop(0.0)
-
-    asyncio.run(scenario())
 
 
 def test_consecutive_records_of_one_kind_share_a_batch_and_order_is_kept(tmp_path: Path) -> None:
@@ -125,6 +43,18 @@ def test_batches_are_bounded_by_count_and_by_bytes(tmp_path: Path) -> None:
     assert all(len(payloads) <= 10 for _, _, payloads in script.taken)
     assert all(sum(map(len, payloads)) <= 30 * KIB for _, _, payloads in script.taken)
     assert sum(len(payloads) for _, _, payloads in script.taken) == 30
+
+
+def test_what_a_full_batch_left_behind_counts_towards_the_next(tmp_path: Path) -> None:
+    script = Script()
+
+    async def work(bench: Bench) -> None:
+        bench.backlog.append(SEGMENT, [b"x" * KIB] * 9)
+        await bench.settled(9)
+
+    run(Bench(tmp_path, script, bytes_max=3 * KIB, age_max_s=3600.0), work)
+
+    assert [len(payloads) for _, _, payloads in script.taken] == [3, 3, 3]
 
 
 def test_a_batch_waits_for_company_until_it_is_full(tmp_path: Path) -> None:
@@ -252,15 +182,3 @@ def test_stop_gives_up_at_its_time_and_keeps_what_is_queued(tmp_path: Path) -> N
         assert bench.backlog.ledger().queued == 1
 
     run(bench, work)
-
-
-def test_a_dead_letter_file_has_a_bound(tmp_path: Path) -> None:
-    letters = DeadLetters(tmp_path / "dead.jsonl", SystemClock(), bytes_max=1 * KIB)
-
-    for sequence in range(100):
-        letters.park(sequence, SEGMENT, "refused", b"x" * 100)
-
-    old = tmp_path / "dead.jsonl.1"
-    assert letters.path.stat().st_size <= 1 * KIB
-    assert old.stat().st_size <= 1 * KIB
-    assert '"sequence": 99' in letters.path.read_text().splitlines()[-1]

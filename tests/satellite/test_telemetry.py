@@ -15,6 +15,16 @@ NAMES = (
     "queue_queued_records",
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",
+    "process_threads",
+    "satellite_tasks",
+    "satellite_own_memory_bytes",
+    "gatherer_receive_count",
+    "queue_output_count",
+    "sender_output_count",
+    "pipeline_queue_total_capacity",
+    "pipeline_queue_partition_size",
+    "grpc_server_cpu_gauge",
+    "grpc_server_connection_count",
 )
 
 
@@ -34,6 +44,10 @@ def test_metrics_have_the_names_of_the_design_document_and_the_ledger(
             assert samples["queue_delivered_total"] == "3"
             assert samples['sender_committed_offset{pipe="native"}'] == "3"
             assert samples['sender_records_total{pipe="native"}'] == "3"
+            counted = 'pipe="native",status="success",type="TracingType"'
+            assert samples[f"sender_output_count{{{counted}}}"] == "3"
+            assert samples['queue_output_count{pipe="native",status="success"}'] == "3"
+            assert samples["grpc_server_connection_count"] == "1"
 
     asyncio.run(scenario())
 
@@ -46,5 +60,59 @@ def test_a_satellite_whose_upstream_is_down_is_healthy(rig: Callable[..., Any]) 
             assert (status, json.loads(body)["score"]) == (200, 0)
             serving = await r.unary("/grpc.health.v1.Health/Check", b"")
             assert serving == b"\x08\x01"
+
+    asyncio.run(scenario())
+
+
+def test_a_queue_in_use_shows_how_much_of_it(rig: Callable[..., Any]) -> None:
+    async def scenario() -> None:
+        async with rig(up=False) as r:
+            await r.collect([b"one"])
+            _, text = await r.get("/metrics")
+            assert 'pipeline_queue_partition_size{pipeline="native",partition="0"} 4194304' in text
+            assert 'pipeline_queue_total_capacity{pipeline="native"} 536870912' in text
+
+    asyncio.run(scenario())
+
+
+def test_it_is_ready_between_start_and_stop(rig: Callable[..., Any]) -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            assert await r.get("/ready") == (200, "ready\n")
+            assert await r.get("/nothing") == (
+                404,
+                "there are /metrics and /healthcheck and /ready\n",
+            )
+            stopped = r.satellite
+            await stopped.stop(0.0)
+            assert stopped.readiness() == "stopping"
+
+    asyncio.run(scenario())
+
+
+def test_every_series_has_the_labels_that_the_configuration_gives_it(
+    rig: Callable[..., Any],
+) -> None:
+    environ = {
+        "SATELLITE_TELEMETRY_CLUSTER": "here",
+        "SATELLITE_TELEMETRY_INSTANCE": "pod-1",
+        "SATELLITE_TELEMETRY_PROMETHEUS_ENDPOINT": "/numbers",
+    }
+
+    async def scenario() -> None:
+        async with rig(**environ) as r:
+            _, text = await r.get("/numbers")
+            series = [line for line in text.splitlines() if not line.startswith("#")]
+            assert all('{cluster="here",instance="pod-1"' in line for line in series)
+
+    asyncio.run(scenario())
+
+
+def test_nothing_listens_where_nothing_shall_be_exported(rig: Callable[..., Any]) -> None:
+    async def scenario() -> None:
+        async with rig(SATELLITE_TELEMETRY_EXPORT_TYPE="none") as r:
+            assert r.satellite.telemetry.port == 0
+            await r.collect([b"one"])
+            await r.until_empty()
 
     asyncio.run(scenario())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skyfarer.telemetry import table
 from skyfarer.telemetry.metrics import (
     OBSERVE_FAILURES,
     SERIES_OVERFLOW,
@@ -221,3 +222,35 @@ def test_a_lone_surrogate_does_not_cost_the_scrape() -> None:
 
 def test_nothing_counted_is_an_empty_text() -> None:
     assert Registry().render() == ""
+
+
+def test_what_was_counted_can_be_read_back() -> None:
+    registry = Registry()
+    registry.inc(table.SENDER_RECORDS, 2, pipe="a")
+
+    assert registry.value(table.SENDER_RECORDS, pipe="a") == 2
+    assert registry.value(table.SENDER_RECORDS, pipe="b") == 0
+
+
+def test_an_observer_is_forgotten_by_the_labels_it_was_given() -> None:
+    registry = Registry()
+    for pipe in ("a", "b"):
+        registry.observe_with(table.GATHERER_WRITING_OFFSET, lambda: 1, pipe=pipe)
+        registry.observe_split(table.SENDER_ABANDONED_COUNT, lambda: {"full": 1}, pipe=pipe)
+
+    registry.unobserve(pipe="a")
+
+    text = registry.render()
+    assert 'pipe="a"' not in text
+    assert text.count('pipe="b"') == 2
+
+
+def test_constant_labels_stand_in_every_series_unless_it_has_one_of_that_name() -> None:
+    registry = Registry()
+    registry.set(table.QUEUE_QUEUED, 1)
+    registry.inc(table.SENDER_RECORDS, pipe="own")
+
+    text = registry.render({"cluster": "here", "pipe": "constant"})
+
+    assert 'queue_queued_records{cluster="here",pipe="constant"} 1' in text
+    assert 'sender_records_total{cluster="here",pipe="own"} 1' in text

@@ -10,8 +10,13 @@ from skyfarer.telemetry import table
 from skyfarer.telemetry.metrics import Kind, Metric, Registry
 
 SOURCE = Path(__file__).parents[2] / "src" / "skyfarer"
+# Names of the design document and of the original, which end in no _total.
 DOCUMENTED_COUNTERS = {
+    "gatherer_fetch_count",
+    "gatherer_receive_count",
     "processor_reading_count",
+    "queue_output_count",
+    "sender_output_count",
     "sender_abandoned_count",
     "sender_retry_count",
 }

@@ -19,6 +19,8 @@ from skyfarer.base.units import KIB
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.client import ClientSettings, GrpcClient
+from skyfarer.wire.relay import Relay
+from skyfarer.wire.rpc import RPCS, Handling
 from skyfarer.wire.server import GrpcServer, ServerSettings
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
@@ -45,14 +47,17 @@ class LoopThread:
 class Serving:
     """A running server and what it kept; `fault`, when set, is called instead of keeping."""
 
-    def __init__(self, thread: LoopThread, settings: ServerSettings) -> None:
+    def __init__(
+        self, thread: LoopThread, settings: ServerSettings, relay: Relay | None = None
+    ) -> None:
         self.appends: list[tuple[int, list[bytes]]] = []
         self.fault: Callable[[Sequence[bytes]], None] | None = None
         self.registry = Registry()
         self.health = Health()
         self.health.started()
         self.thread = thread
-        self.server = GrpcServer(settings, self._append, self.registry, self.health)
+        doors = {rpc.path: self._append for rpc in RPCS if rpc.handling is Handling.KEEP}
+        self.server = GrpcServer(settings, doors, relay, self.registry, self.health)
         thread.run(self.server.start())
 
     def _append(self, kind: int, payloads: Sequence[bytes]) -> None:
@@ -77,8 +82,13 @@ class Serving:
 class Raw:
     """An h2 client that does as it is told. `settings` are sent first."""
 
-    def __init__(self, port: int, settings: dict[SettingCodes, int] | None = None) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+    def __init__(
+        self,
+        port: int,
+        settings: dict[SettingCodes, int] | None = None,
+        source: str = "127.0.0.1",
+    ) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S, (source, 0))
         self.h2 = H2Connection(H2Configuration(client_side=True, validate_outbound_headers=False))
         self.h2.local_settings = Settings(client=True, initial_values=settings)
         self.h2.initiate_connection()
@@ -96,6 +106,13 @@ class Raw:
         stream_id = self.h2.get_next_available_stream_id()
         self.h2.send_headers(stream_id, [*fields.items(), *extra])
         return stream_id
+
+    def send(self, stream_id: int, data: bytes, end: bool = False) -> None:
+        """In as many frames as it needs; there must be window enough for it."""
+        for start in range(0, len(data), 16 * KIB):
+            piece = data[start : start + 16 * KIB]
+            self.h2.send_data(stream_id, piece, end and start + 16 * KIB >= len(data))
+        self.flush()
 
     def until(self, kind: type[Event], stream_id: int | None = None) -> Any:
         """The first event of that kind; those before it stay in `events`."""
@@ -141,9 +158,9 @@ def loop_thread() -> Iterator[LoopThread]:
 def serve(loop_thread: LoopThread) -> Iterator[Callable[..., Serving]]:
     started: list[Serving] = []
 
-    def start(**changes: Any) -> Serving:
+    def start(relay: Relay | None = None, **changes: Any) -> Serving:
         settings = replace(ServerSettings(host="127.0.0.1", port=0), **changes)
-        started.append(Serving(loop_thread, settings))
+        started.append(Serving(loop_thread, settings, relay))
         return started[-1]
 
     yield start
@@ -155,8 +172,8 @@ def serve(loop_thread: LoopThread) -> Iterator[Callable[..., Serving]]:
 def raw() -> Iterator[Callable[..., Raw]]:
     clients: list[Raw] = []
 
-    def connect(serving: Any, settings: dict[SettingCodes, int] | None = None) -> Raw:
-        clients.append(Raw(serving.server.port, settings))
+    def connect(serving: Any, *options: Any, **more: Any) -> Raw:
+        clients.append(Raw(serving.server.port, *options, **more))
         return clients[-1]
 
     yield connect

@@ -288,7 +288,7 @@ def test_our_client_and_our_server_understand_each_other(
     assert serving.kept(Kind.SEGMENT) == messages
     assert serving.kept(Kind.INSTANCE_PING) == [b"ping"]
     with pytest.raises(PermanentError, match="UNIMPLEMENTED"):
-        send(BY_PATH["/skywalking.v3.LogReportService/collect"], [bytes(1000)] * 10_000)
+        send(BY_PATH["/RemoteService/call"], [bytes(1000)] * 10_000)
     serving.fault = lambda payloads: (_ for _ in ()).throw(RetryableError("queue is full"))
     with pytest.raises(RetryableError, match="RESOURCE_EXHAUSTED: queue is full"):
         send(COLLECT, messages)

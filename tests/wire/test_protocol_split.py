@@ -1,4 +1,4 @@
-"""Splitting a collection, judged by protobuf's own parser."""
+"""Finding fields of a message, judged by protobuf's own parser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.wire.messages import KeyStringValuePair, SegmentCollection, SegmentObject, SpanObject
-from skyfarer.wire.split import split_repeated
+from skyfarer.wire.split import pick_fields, split_repeated
 
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 
@@ -158,3 +158,46 @@ def test_malformed_payloads_are_refused() -> None:
     for name, payload in malformed.items():
         assert split_repeated(payload, 1) is None, name
         assert judge(payload) is None, name
+
+
+@given(
+    segment=st.builds(
+        SegmentObject,
+        traceId=st.text(max_size=200),
+        traceSegmentId=st.text(max_size=5),
+        service=st.text(max_size=5),
+        isSizeLimited=st.booleans(),
+    ),
+    numbers=st.lists(st.integers(1, 8), unique=True, max_size=4),
+    before=st.binary(max_size=20),
+)
+def test_picked_fields_are_those_that_a_reader_finds(
+    segment: SegmentObject, numbers: list[int], before: bytes
+) -> None:
+    group = varint(9 << 3 | GROUP_START) + varint(1 << 3 | VARINT) + b"\x07"
+    payload = segment.SerializeToString() + group + varint(9 << 3 | GROUP_END)
+    payload += varint(1000 << 3 | LENGTH) + varint(len(before), padding=1) + before
+    found = pick_fields(payload, numbers, len(numbers))
+    present = {descriptor.number for descriptor, _ in segment.ListFields()}
+    assert found.keys() == present.intersection(numbers)
+    read = SegmentObject.FromString(b"".join(found.values()))
+    for descriptor, value in segment.ListFields():
+        if descriptor.number in found:
+            assert getattr(read, descriptor.name) == value
+    assert pick_fields(memoryview(payload), numbers, len(numbers)) == found
+
+
+@given(payload=st.binary(max_size=60), numbers=st.lists(st.integers(1, 31), max_size=4))
+def test_picking_never_raises_and_shows_only_what_stands_there(
+    payload: bytes, numbers: list[int]
+) -> None:
+    for number, raw in pick_fields(payload, numbers, len(numbers)).items():
+        assert number in numbers
+        assert raw in payload
+
+
+def test_picking_stops_at_what_it_needs() -> None:
+    first = varint(1 << 3 | LENGTH) + b"\x01a"
+    assert pick_fields(first + b"\xff" * 100, (1,), 1) == {1: first}
+    assert pick_fields(b"\xff" * 100 + first, (1,), 1) == {}
+    assert pick_fields(first[:-1], (1,), 1) == {}

@@ -89,13 +89,72 @@ RemoteService/call client-stream RemoteMessage Empty
 RemoteService/syncStatus unary StatusRequest StatusResponse
 """
 
-# The published fields of these are unknown to us; their rows are there to be refused by name.
+OTLP = "opentelemetry.proto.collector."
+OTLP_CALLS = """
+trace.v1.TraceService/Export unary trace.v1.ExportTraceServiceRequest trace.v1.ExportTraceServiceResponse
+metrics.v1.MetricsService/Export unary metrics.v1.ExportMetricsServiceRequest metrics.v1.ExportMetricsServiceResponse
+logs.v1.LogsService/Export unary logs.v1.ExportLogsServiceRequest logs.v1.ExportLogsServiceResponse
+"""  # noqa: E501
+# v2 calls with the messages of v3, as the OAP reads them.
+ENVOY_LOGS = """
+envoy.service.accesslog.v2.AccessLogService/StreamAccessLogs client-stream StreamAccessLogsMessage StreamAccessLogsResponse
+envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs client-stream StreamAccessLogsMessage StreamAccessLogsResponse
+satellite.envoy.accesslog.v3.SatelliteAccessLogService/StreamAccessLogs client-stream StreamAccessLogsMessage StreamAccessLogsResponse
+"""  # noqa: E501
+ENVOY_METRICS = """
+envoy.service.metrics.v2.MetricsService/StreamMetrics client-stream StreamMetricsMessage StreamMetricsResponse
+envoy.service.metrics.v3.MetricsService/StreamMetrics client-stream StreamMetricsMessage StreamMetricsResponse
+"""  # noqa: E501
+
+# Passed along as bytes only: nothing of ours reads these, so no source describes them.
 UNDESCRIBED_SERVICES = {
     "skywalking.v3.EBPFProcessService",
     "skywalking.v3.EBPFProfilingService",
     "skywalking.v3.ContinuousProfilingService",
     "skywalking.v3.EBPFAccessLogService",
     "skywalking.v2.ProfileTask",
+    "opentelemetry.proto.collector.trace.v1.TraceService",
+    "opentelemetry.proto.collector.metrics.v1.MetricsService",
+    "opentelemetry.proto.collector.logs.v1.LogsService",
+    "envoy.service.accesslog.v2.AccessLogService",
+    "envoy.service.accesslog.v3.AccessLogService",
+    "envoy.service.metrics.v2.MetricsService",
+    "envoy.service.metrics.v3.MetricsService",
+    "satellite.envoy.accesslog.v3.SatelliteAccessLogService",
+}
+
+# By name without the package; everything else that has a kind is kept.
+ASKED = {
+    "ConfigurationDiscoveryService/fetchConfigurations",
+    "ProfileTask/getProfileTaskCommands",
+    "ProfileTask/reportTaskFinish",
+    "ProfileTask/goProfileReport",
+    "AsyncProfilerTask/collect",
+    "AsyncProfilerTask/getAsyncProfilerTaskCommands",
+    "PprofTask/collect",
+    "PprofTask/getPprofTaskCommands",
+    "EBPFProcessService/reportProcesses",
+    "EBPFProfilingService/queryTasks",
+    "ContinuousProfilingService/queryPolicies",
+    "ContinuousProfilingService/reportProfilingTask",
+    "ServiceInstancePing/doPing",
+    "Register/doServiceRegister",
+    "Register/doServiceInstanceRegister",
+    "Register/doEndpointRegister",
+    "Register/doNetworkAddressRegister",
+    "Register/doServiceAndNetworkAddressMappingRegister",
+}
+
+# Kind → the fields a later message of a stream may leave out, and those one call must share.
+IDENTITIES = {
+    Kind.LOG: (("service", "serviceInstance"), ("service",)),
+    Kind.METER: (("service", "serviceInstance", "timestamp"), ("service", "serviceInstance")),
+}
+UNDESCRIBED_IDENTITIES = {
+    Kind.EBPF_PROFILE: ((1,), ()),  # task
+    Kind.EBPF_ACCESS_LOG: ((1, 2), ()),  # node, connection
+    Kind.ENVOY_ACCESS_LOG: ((1,), ()),  # identifier
+    Kind.ENVOY_METRICS: ((1,), (1,)),
 }
 
 
@@ -148,6 +207,9 @@ def test_table_holds_every_published_call_and_no_other() -> None:
         | published(COMPAT, "", "skywalking.v3.")
         | published(V2, "", "skywalking.v2.")
         | published(REMOTE, "", "")
+        | published(OTLP_CALLS, OTLP, OTLP)
+        | published(ENVOY_LOGS, "", "envoy.service.accesslog.v3.")
+        | published(ENVOY_METRICS, "", "envoy.service.metrics.v3.")
     )
 
 
@@ -172,24 +234,29 @@ def test_described_service_takes_and_streams_what_the_row_says(rpc: Rpc) -> None
     assert method.server_streaming is (rpc.streaming is Streaming.BIDI)
 
 
-def test_only_known_gaps_are_left_undescribed_and_they_are_refused() -> None:
+def test_only_known_gaps_are_left_undescribed() -> None:
     gaps = [rpc for rpc in ALL if rpc not in DESCRIBED]
     assert {service_of(rpc) for rpc in gaps} == UNDESCRIBED_SERVICES
-    assert {rpc.handling for rpc in gaps} == {Handling.REFUSE}
 
 
-def test_traces_and_instances_are_kept_under_both_names_and_the_rest_is_refused() -> None:
-    kept = {
-        "TraceSegmentReportService/collect": Kind.SEGMENT,
-        "TraceSegmentReportService/collectInSync": Kind.SEGMENT,
-        "ManagementService/reportInstanceProperties": Kind.INSTANCE_PROPERTIES,
-        "ManagementService/keepAlive": Kind.INSTANCE_PING,
-    }
-    expected = {
-        prefix + call: kind for call, kind in kept.items() for prefix in ("/", "/skywalking.v3.")
-    }
-    assert {rpc.path: rpc.kind for rpc in RPCS if rpc.handling is Handling.KEEP} == expected
-    assert {rpc.handling for rpc in RPCS} == {Handling.KEEP, Handling.REFUSE}
+def test_what_needs_the_upstreams_answer_is_asked_and_everything_else_of_an_agent_is_kept() -> None:
+    for rpc in RPCS:
+        call = rpc.path.removeprefix("/skywalking.v3.").removeprefix("/skywalking.v10.").lstrip("/")
+        expected = Handling.ASK if call in ASKED else Handling.KEEP
+        if call.startswith("RemoteService/"):
+            expected = Handling.REFUSE
+        assert rpc.handling is expected, rpc.path
+        assert rpc.handling is not Handling.KEEP or rpc.kind is not Kind.NONE
+
+
+def test_identities_are_the_fields_that_a_stream_says_once() -> None:
+    expected = dict(UNDESCRIBED_IDENTITIES)
+    for kind, names in IDENTITIES.items():
+        fields = described(FORWARD[kind].request).fields_by_name
+        identity, call_key = (tuple(fields[name].number for name in each) for each in names)
+        expected[kind] = identity, call_key
+    for rpc in RPCS:
+        assert (rpc.identity, rpc.call_key) == expected.get(rpc.kind, ((), ())), rpc.path
 
 
 def test_kind_numbers_on_disk_never_change() -> None:
@@ -225,6 +292,11 @@ def test_kind_numbers_on_disk_never_change() -> None:
         "V2_CLR_METRICS": 28,
         "V2_PROFILE_SNAPSHOT": 29,
         "V2_PROFILE_FINISH": 30,
+        "OTLP_TRACES": 31,
+        "OTLP_METRICS": 32,
+        "OTLP_LOGS": 33,
+        "ENVOY_ACCESS_LOG": 34,
+        "ENVOY_METRICS": 35,
     }
 
 
@@ -253,6 +325,7 @@ def test_what_came_without_a_package_is_forwarded_with_one() -> None:
     for row in published(COMPAT, "", "skywalking.v3."):
         assert BY_PATH[row.path].forward_path.startswith("/skywalking.v3.")
     assert FORWARD[Kind.SEGMENT].path == "/skywalking.v3.TraceSegmentReportService/collect"
+    assert "Satellite" in FORWARD[Kind.ENVOY_ACCESS_LOG].path
     for rpc in RPCS:
         assert rpc.forward_path in BY_PATH
         assert BY_PATH[rpc.forward_path].kind is rpc.kind

@@ -19,7 +19,8 @@ COLLECT_OLD = "/TraceSegmentReportService/collect"
 IN_SYNC = "/skywalking.v3.TraceSegmentReportService/collectInSync"
 PROPERTIES = "/skywalking.v3.ManagementService/reportInstanceProperties"
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
-LOGS = "/skywalking.v3.LogReportService/collect"
+CONFIGURATIONS = "/skywalking.v3.ConfigurationDiscoveryService/fetchConfigurations"
+REMOTE = "/RemoteService/call"
 CHECK = "/grpc.health.v1.Health/Check"
 WATCH = "/grpc.health.v1.Health/Watch"
 TIMEOUT_S = 30.0
@@ -159,8 +160,8 @@ def test_unfinished_messages_are_bounded_over_all_calls(
     assert serving.kept(Kind.SEGMENT) == [bytes(900 * KIB)]
 
 
-@pytest.mark.parametrize("path", ["/no.such.Service/method", LOGS, WATCH])
-def test_a_method_that_is_unknown_or_refused_is_unimplemented(
+@pytest.mark.parametrize("path", ["/no.such.Service/method", CONFIGURATIONS, REMOTE, WATCH])
+def test_a_method_that_is_unknown_or_not_served_is_unimplemented(
     pair: tuple[Any, Client], path: str
 ) -> None:
     serving, client = pair

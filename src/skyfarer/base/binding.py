@@ -4,7 +4,8 @@ The dataclass is the whole truth about a section: its field names are the keys, 
 types, a field without a default is required, and `__post_init__` may refuse values by ValueError
 naming the key. Scalars arrive as the text the user wrote, and the field's type decides what the
 text means: `0123` is a fine password and a fine number, `12x` is no number. Accepted types: str,
-int, float, bool, Path, Literal, `X | None`, list[X], tuple[X, ...], dict[str, X] and dataclasses.
+int, float, bool, Path, Literal, `X | None`, list[X], tuple[X, ...], dict[str, X], dataclasses, and
+`object` for what is taken as it was written because somebody else binds it.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def _inside(where: str, key: str) -> str:
 
 
 def _converted(hint: Any, value: object, where: str) -> Any:
+    if hint is object:
+        return value
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _optional(arguments, value, where)

@@ -26,6 +26,42 @@ examples:
   skyfarer satellite start
   SATELLITE_GRPC_CLIENT=oap:11800 skyfarer satellite start
   skyfarer satellite start --config /etc/skyfarer/satellite.yaml
+  skyfarer satellite validate --config satellite_config.yaml
+  skyfarer satellite graph > satellite.mmd
+  skyfarer satellite top
+  skyfarer satellite tap --pipe native --kind SEGMENT
+  skyfarer satellite replay --pipe native
+"""
+
+VALIDATE_ABOUT = """\
+Makes everything the configuration asks for, starts none of it, and says what it reads differently
+from the original. Exit code 0 when it would work, 2 with one sentence when not.
+"""
+
+PRINT_CONFIG_ABOUT = """\
+The configuration with the environment filled in and every default in its place, as YAML. Tokens and
+passwords are masked.
+"""
+
+GRAPH_ABOUT = """\
+A Mermaid flowchart: servers and fetchers, the queue, filters and sender of each pipe, and where
+they send.
+"""
+
+TAP_ABOUT = """\
+Shows records of a satellite that runs on this machine, found by the data directory of the
+configuration. At most --rate a second; the pipe never waits for whoever watches, so the rest passes
+unshown and is counted.
+"""
+
+TOP_ABOUT = """\
+Rates, queue, losses and retries of every pipe, read from the metrics of a running satellite and
+renewed every second. With --once it prints the table and ends.
+"""
+
+LETTERS_ABOUT = """\
+Sends the records that a pipe's upstream refused for good once more, and removes those it takes. The
+satellite may run meanwhile. Exit code 0 when none is left, 1 when some are refused again.
 """
 
 OAP_ABOUT = """\

@@ -12,6 +12,7 @@ from skyfarer.base.errors import ConfigError, SkyfarerError
 from skyfarer.cli import descriptions as say
 from skyfarer.cli.parser import USAGE_ERROR, Parser
 from skyfarer.cli.queue import add_queue
+from skyfarer.cli.satellite import add_satellite
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -50,7 +51,7 @@ def _fail(sentence: str, code: int) -> int:
 def _parser() -> Parser:
     parser = Parser("skyfarer", description=say.ABOUT, epilog=say.EXAMPLES)
     commands = parser.add_subparsers(metavar="COMMAND")
-    _add_satellite(commands)
+    add_satellite(commands)
     _add_oap(commands)
     _add_ui(commands)
     _add_demo(commands)
@@ -75,25 +76,6 @@ def _add_start(
     group.set_defaults(parser=group)
     group.commands = ("start",)
     return start
-
-
-def _add_satellite(commands: Commands[Parser]) -> None:
-    start = _add_start(
-        commands,
-        "satellite",
-        "the sidecar that agents report to",
-        say.SATELLITE_ABOUT,
-        say.SATELLITE_EXAMPLES,
-    )
-    start.set_defaults(command=_satellite_start, parser=start, package="skyfarer")
-    default = os.environ.get("SATELLITE_CONFIG")
-    start.add_argument(
-        "--config",
-        metavar="FILE",
-        type=Path,
-        default=Path(default) if default else None,
-        help="a YAML file in place of the shipped one (default: $SATELLITE_CONFIG)",
-    )
 
 
 def _add_oap(commands: Commands[Parser]) -> None:
@@ -161,15 +143,6 @@ def _rate(text: str) -> float:
     if not 0 < number <= RATE_MAX:
         raise argparse.ArgumentTypeError(f"'{text}' is not between 0 and {RATE_MAX}")
     return number
-
-
-def _satellite_start(parsed: argparse.Namespace) -> int:
-    from skyfarer.satellite.lean import without_ssl
-
-    without_ssl()
-    from skyfarer.satellite.app import run
-
-    return run(parsed.config, os.environ)
 
 
 def _oap_start(parsed: argparse.Namespace) -> int:

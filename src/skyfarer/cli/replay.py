@@ -19,7 +19,7 @@ from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.queue.onlooker import Gap, Record
 from skyfarer.satellite.contracts import Batch
-from skyfarer.satellite.senders.grpc import OVERSIZE
+from skyfarer.satellite.senders.answers import OVERSIZE
 from skyfarer.wire.client import ClientSettings, GrpcClient
 from skyfarer.wire.rpc import FORWARD, Rpc, Streaming
 from skyfarer.wire.status import Status, StatusError
@@ -110,7 +110,7 @@ class _Replayer:
                 if len(part.payloads) == 1 or _never(refusal):
                     self._refuse(part, str(refusal))
                 else:
-                    waiting.extend(reversed(part.halves()))
+                    waiting.extend(reversed(part.split((len(part.payloads) + 1) // 2)))
 
     async def _send(self, rpc: Rpc, batch: Batch) -> None:
         self._backoff.reset()

@@ -62,6 +62,11 @@ class Ring:
         self.live = deque(live)
         self._next_number = next_number
 
+    def segments_above(self, committed: int) -> int:
+        """How many hold a record that is not committed."""
+        ends = [extent.first for extent in self.live][1:]
+        return len(self.live) - sum(1 for end in ends if end <= committed)
+
     def reserve(self, wanted: int) -> list[Segment]:
         """The next `wanted` segments, free and numbered; those not used stay reserved.
 

@@ -169,6 +169,14 @@ class Writer:
         """
         return self._places.dropped(self.oldest) if self._places is not None else 0
 
+    @property
+    def used_bytes(self) -> int:
+        """What the segments take that hold records some consumer still wants; 0 once stopped."""
+        ring, places = self._ring, self._places
+        if ring is None or places is None or places.slowest() >= self.writing:
+            return 0
+        return ring.segments_above(places.slowest()) * self._geometry.segment_bytes
+
     def _append_across(
         self, kind: int, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]
     ) -> None:

@@ -10,8 +10,9 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
@@ -75,6 +76,11 @@ class Backlog:
     def committed(self) -> int:
         return self._consumer.committed()
 
+    @property
+    def used_bytes(self) -> int:
+        """On disk, of records not settled, in whole segments."""
+        return self._writer.used_bytes
+
     def append(self, kind: int, payloads: Sequence[bytes]) -> int:
         """An `Append`; what the queue raises goes through to the caller."""
         first = self._writer.append(kind, payloads)
@@ -108,8 +114,11 @@ class Backlog:
             finally:
                 timer.cancel()
 
-    def take(self, batch_max: Callable[[int], int]) -> list[Batch | Gap]:
-        """The next records in order, at most one batch's worth of them; each must be settled."""
+    def take(self) -> list[Batch | Gap]:
+        """The next records in order, at most one batch's worth of them; each must be settled.
+
+        Asks for at least one to be there, as after `wait`. A piece ends where the kind changes.
+        """
         start, writing = self._taken_end, self._writer.writing
         oldest = self._writer.oldest
         if start < oldest:
@@ -119,20 +128,20 @@ class Backlog:
         run = next(iter(self._reader.runs(start, end, self._bounds.bytes_max)), None)
         if run is None:
             raise PermanentError(f"the queue has record {start} and its reader shows none")
-        pieces = list(_pieces(run, batch_max))
+        pieces = list(_pieces(run))
         self._taken_end = run.end
-        self._fresh_bytes = 0
+        self._fresh_bytes = max(0, self._fresh_bytes - sum(map(_bytes_of, pieces)))
         if self._taken_end == writing:
-            self._oldest_fresh_s = None
+            self._oldest_fresh_s, self._fresh_bytes = None, 0
         return pieces
 
     def rewind(self) -> None:
         """Forgets what was taken and not settled; it will be taken again."""
         self._taken_end = self._consumer.committed()
 
-    def settle(self, end: int, dropped: int = 0, reason: str = "") -> None:
-        """Everything before `end` is delivered, but for the last `dropped` of it."""
-        self._consumer.commit(end, {reason: dropped} if dropped else {})
+    def settle(self, end: int, dropped: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Everything before `end` is delivered, but for so many of it; both move in one write."""
+        self._consumer.commit(end, dropped)
 
     def ledger(self) -> Ledger:
         committed, writing = self._consumer.committed(), self._writer.writing
@@ -157,20 +166,28 @@ class Backlog:
         return self._bounds.age_max_s - age_s
 
 
-def _pieces(run: Run, batch_max: Callable[[int], int]) -> Iterator[Batch | Gap]:
-    """Splits a run where the kind changes, where records are lost and where a batch is full."""
+def _pieces(run: Run) -> Iterator[Batch | Gap]:
+    """Splits a run where the kind changes and where records are lost."""
     sequences, kinds, payloads = run.sequences(), run.kinds(), run.payloads()
+    if kinds and not run.damaged and kinds.count(kinds[0]) == run.count:
+        yield Batch(run.first, kinds[0], tuple(payloads))
+        return
     settled, start = run.first, 0
     while start < len(sequences):
         if sequences[start] > settled:
             yield Gap(settled, sequences[start], run.reason)
         end = start + 1
-        limit = min(len(sequences), start + batch_max(kinds[start]))
         while (
-            end < limit and kinds[end] == kinds[start] and sequences[end] == sequences[end - 1] + 1
+            end < len(sequences)
+            and kinds[end] == kinds[start]
+            and sequences[end] == sequences[end - 1] + 1
         ):
             end += 1
         yield Batch(sequences[start], kinds[start], tuple(payloads[start:end]))
         settled, start = sequences[end - 1] + 1, end
     if settled < run.end:
         yield Gap(settled, run.end, run.reason)
+
+
+def _bytes_of(piece: Batch | Gap) -> int:
+    return sum(map(len, piece.payloads)) if isinstance(piece, Batch) else 0

@@ -18,3 +18,10 @@ def without_ssl() -> None:
     import asyncio  # noqa: F401
 
     del sys.modules["ssl"]
+
+
+def knows_ssl() -> bool:
+    """Whether this process can still speak TLS: asyncio looked for `ssl` once, and had it."""
+    from asyncio import sslproto
+
+    return getattr(sslproto, "ssl", None) is not None

@@ -1,4 +1,4 @@
-"""How durations and addresses are written: `200ms`, `5s`, `1m`; `:11800`, `oap:11800`."""
+"""How durations, sizes and addresses are written: `200ms`, `1m`; `50MB`, `4MiB`; `:11800`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import re
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?\Z")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+_SIZE = re.compile(r"([0-9]{1,15}) ?([KMG]i?B|B)?\Z")
+_UNITS_BYTES: dict[str | None, int] = {
+    None: 1,
+    "B": 1,
+    **{f"{unit}B": 1000**power for power, unit in enumerate("KMG", start=1)},
+    **{f"{unit}iB": 1024**power for power, unit in enumerate("KMG", start=1)},
+}
 
 
 def seconds(text: str) -> float:
@@ -14,6 +21,14 @@ def seconds(text: str) -> float:
     if match is None:
         raise ValueError(f"'{text}' is no duration such as 200ms, 5s or 1m")
     return float(match[1]) * _UNITS_S[match[2]]
+
+
+def size_bytes(text: str) -> int:
+    """A bare number counts bytes; MB is a million of them, MiB 1024 times 1024."""
+    match = _SIZE.match(text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is no size such as 50MB, 4MiB or 1048576")
+    return int(match[1]) * _UNITS_BYTES[match[2]]
 
 
 def address(text: str, default_host: str) -> tuple[str, int]:

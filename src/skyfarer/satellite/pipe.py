@@ -1,178 +1,211 @@
-"""One pipe: a gatherer and a sender with a backlog between them, and its books."""
+"""One pipe: what receivers or a fetcher bring, a backlog, a sender; and its books."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from pathlib import Path
-from random import Random
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from skyfarer.base.backoff import Backoff, BackoffSettings
-from skyfarer.base.binding import bind
-from skyfarer.base.clock import Clock
-from skyfarer.base.errors import ConfigError, PermanentError
-from skyfarer.base.plugins import Catalog
-from skyfarer.queue.settings import QueueSettings
-from skyfarer.satellite.backlog import CONSUMER, Backlog, BatchBounds
-from skyfarer.satellite.config import PipeConfig, Plugin, QueueConfig, SatelliteConfig
-from skyfarer.satellite.contracts import Forwarder, Gatherer
-from skyfarer.satellite.dead_letters import DeadLetters
-from skyfarer.satellite.notation import seconds
+from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.queue.run import CORRUPT
+from skyfarer.satellite.backlog import Backlog
+from skyfarer.satellite.config import PipeConfig
+from skyfarer.satellite.contracts import Fetcher, Forwarder
+from skyfarer.satellite.memory import MemoryLimit, OutOfMemory
+from skyfarer.satellite.plugins import Plugin
 from skyfarer.satellite.sender import Sender
+from skyfarer.satellite.tap import IN, Tap
 from skyfarer.telemetry import table
-from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
 
 log = logging.getLogger(__name__)
 
-LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})
+HANDOVER_S = 1.0  # for a fetcher to come to rest; the sender's batch is sent again by the next
+EMPTY = Ledger(0, 0, 0, {})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a pipe is made from: made of an equal one, it would be the same."""
+
+    config: PipeConfig
+    client: Plugin
+    directory: str
+
+
+@dataclass
+class Arrivals:
+    """Records that came to this pipe since the program started; a pipe's successor goes on."""
+
+    all: int = 0
+    abandoned: int = 0
+
+
+class Queued:
+    """The part of a pipe that keeps and sends; a pipe that only asks its upstream has none."""
+
+    def __init__(self, backlog: Backlog, sender: Sender, capacity_bytes: int) -> None:
+        self.backlog = backlog
+        self.sender = sender
+        self.capacity_bytes = capacity_bytes
 
 
 class Pipe:
-    """Starts at the sender and stops at the gatherer first: nothing is taken in unkept.
+    """The `Inlet` of its fetcher, or the `Append` behind its paths on shared servers.
 
-    Once stopped it is over; what it left waits in its directory for the next one.
+    Starts at the sender and stops at the fetcher first: nothing is taken in unkept. Once stopped it
+    is over; what it left waits in its directory for the next one. `running`: its queue is open.
+    `sending`: and all of its parts are at work.
     """
 
     def __init__(
         self,
-        name: str,
-        backlog: Backlog,
-        gatherer: Gatherer,
+        recipe: Recipe,
         forwarder: Forwarder,
-        sender: Sender,
+        queued: Queued | None,
+        memory: MemoryLimit,
+        tap: Tap,
+        registry: Registry,
     ) -> None:
-        self.name = name
-        self.backlog = backlog
-        self.gatherer = gatherer
+        self.recipe = recipe
+        self.name = recipe.config.name
         self.forwarder = forwarder
-        self._sender = sender
-        self._open = False
-        self._served = False
+        self.queued = queued
+        self.fetcher: Fetcher | None = None
+        self.arrivals = Arrivals()
+        self._memory = memory
+        self._tap = tap
+        self._registry = registry
+        self.running = False
+        self.sending = False
+
+    @property
+    def backlog(self) -> Backlog:
+        """PermanentError for a pipe that keeps nothing."""
+        if self.queued is None:
+            raise PermanentError(f"pipe {self.name} has no queue to keep records in")
+        return self.queued.backlog
+
+    @property
+    def queue_id(self) -> str:
+        return self.backlog.queue_id
+
+    @property
+    def writing(self) -> int:
+        return self.backlog.writing
+
+    def append(self, kind: int, payloads: Sequence[bytes]) -> object:
+        """An `Append`: durable on return. Goes on working for its successor."""
+        arrivals, count = self.arrivals, len(payloads)
+        arrivals.all += count
+        try:
+            self._memory.admit(sum(map(len, payloads)))
+            first = self.backlog.append(kind, payloads)
+        except RetryableError as error:
+            self._refuse(count, "memory" if isinstance(error, OutOfMemory) else "full")
+            raise
+        except PermanentError:
+            self._refuse(count, "too_large")
+            raise
+        if self._tap.watchers:
+            self._tap.offer(self.name, IN, kind, payloads)
+        return first
+
+    def _refuse(self, count: int, reason: str) -> None:
+        self.arrivals.abandoned += count
+        self._registry.inc(table.QUEUE_REJECTED, count, reason=reason)
+
+    def ledger(self) -> Ledger:
+        return EMPTY if self.queued is None else self.queued.backlog.ledger()
 
     async def start(self) -> None:
-        """PermanentError when its queue or its address cannot be had."""
-        self.backlog.start()
-        self._open = True
-        await self._sender.start()
-        try:
-            await self.gatherer.start()
-        except OSError as error:
-            host, port = self.gatherer.address
-            raise PermanentError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-        self._served = True
+        """PermanentError when its queue cannot be had."""
+        if self.queued is not None:
+            self.queued.backlog.start()
+        self.running = True
+        await self._begin()
 
-    async def stop(self, timeout_s: float) -> None:
-        """Half of the time at most is for calls in flight, the rest for what is queued."""
-        if not self._open:
+    async def take_over(self, old: Pipe) -> None:
+        """Starts in the place of a running pipe, which is over afterwards. Nothing that arrives
+        meanwhile is refused: the queue changes hands between two events of the loop."""
+        self.arrivals = old.arrivals
+        if self.queued is None or old.queued is None:
+            await old.stop(0.0)
+            await self.start()
             return
-        self._open = False
+        await old.pause(HANDOVER_S, drain=False)
+        before = old.queued.backlog
+        before.stop(0.0)
+        try:
+            self.queued.backlog.start()
+        except BaseException:
+            before.start()
+            raise
+        old.queued, old.running = self.queued, False
+        self.running = True
+        await self._begin()
+        old.forwarder = self.forwarder
+
+    async def _begin(self) -> None:
+        await (self.forwarder if self.queued is None else self.queued.sender).start()
+        if self.fetcher is not None:
+            await self.fetcher.start()
+        self.sending = True
+
+    async def pause(self, timeout_s: float, drain: bool) -> None:
+        """Fetches and sends no more, and still keeps what comes."""
+        self.sending = False
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
+        if self.fetcher is not None:
+            await self.fetcher.stop(timeout_s / 2)
+        sending = self.forwarder if self.queued is None else self.queued.sender
+        await sending.stop(max(0.0, deadline - loop.time()) if drain else 0.0)
+
+    async def stop(self, timeout_s: float, silently: bool = False) -> None:
+        """Hands over what it can in this time, and says what it left. Safe twice and unstarted."""
+        if not self.running:
+            return
+        self.running = False
         try:
-            await self.gatherer.stop(timeout_s / 2)
-            await self._sender.stop(max(0.0, deadline - loop.time()))
-            if self._served:
-                self._say_what_is_left(self.backlog.ledger())
+            await self.pause(timeout_s, drain=True)
+            if self.queued is not None and not silently:
+                self._say_what_is_left(self.ledger())
         finally:
-            self.backlog.stop(max(0.0, deadline - loop.time()))
+            if self.queued is not None:
+                self.queued.backlog.stop(0.0)
 
     def _say_what_is_left(self, ledger: Ledger) -> None:
         level = logging.WARNING if ledger.queued else logging.INFO
         left = f"; {ledger.queued} records wait on disk for the next start" if ledger.queued else ""
         log.log(level, "pipe %s stopped: %s%s", self.name, ledger, left)
 
-    def observe(self, registry: Registry) -> None:
-        backlog, pipe = self.backlog, self.name
-        registry.observe_with(table.GATHERER_WRITING_OFFSET, lambda: backlog.writing, pipe=pipe)
+    def observe(self) -> None:
+        """Shows its numbers at every scrape from now on, in place of its predecessor's."""
+        pipe, arrivals, observe = self.name, self.arrivals, self._registry.observe_with
+        came = table.GATHERER_FETCH_COUNT if self.fetcher else table.GATHERER_RECEIVE_COUNT
+        observe(came, lambda: arrivals.all, pipe=pipe, status="all")
+        observe(came, lambda: arrivals.abandoned, pipe=pipe, status="abandoned")
+        if self.queued is None:
+            return
+        backlog, capacity_bytes = self.queued.backlog, self.queued.capacity_bytes
+        observe(table.GATHERER_WRITING_OFFSET, lambda: backlog.writing, pipe=pipe)
         # An append returns when the bytes are in the files: what is written is durable.
-        registry.observe_with(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.writing, pipe=pipe)
-        registry.observe_with(table.SENDER_COMMITTED_OFFSET, lambda: backlog.committed, pipe=pipe)
+        observe(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.writing, pipe=pipe)
+        observe(table.SENDER_COMMITTED_OFFSET, lambda: backlog.committed, pipe=pipe)
+        observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[0], pipe=pipe, status="success")
+        observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[1], pipe=pipe, status="error")
+        observe(table.PIPELINE_QUEUE_CAPACITY, lambda: capacity_bytes, pipeline=pipe)
+        observe(table.PIPELINE_QUEUE_SIZE, lambda: backlog.used_bytes, pipeline=pipe, partition="0")
+
+    def unobserve(self) -> None:
+        self._registry.unobserve(pipe=self.name)
+        self._registry.unobserve(pipeline=self.name)
 
 
-class Assembly:
-    """Makes pipes out of the configuration; raises ConfigError for what cannot be made."""
-
-    def __init__(
-        self,
-        config: SatelliteConfig,
-        catalog: Catalog,
-        clock: Clock,
-        random: Random,
-        registry: Registry,
-        health: Health,
-    ) -> None:
-        self._config = config
-        self._catalog = catalog
-        self._clock = clock
-        self._random = random
-        self._registry = registry
-        self._health = health
-
-    def pipe(self, pipe: PipeConfig) -> Pipe:
-        directory = self._config.data_directory / pipe.name
-        sending, registry = pipe.sender, self._registry
-        bounds = BatchBounds(
-            sending.max_buffer_size, sending.max_batch_bytes, sending.flush_time / 1000
-        )
-        backlog = Backlog(_queue_settings(directory, pipe.gatherer.queue), bounds, self._clock)
-        gatherer = self._gatherer(pipe, backlog)
-        forwarder = self._forwarder(pipe, backlog)
-        _refuse_a_circle(gatherer, forwarder, self._config.clients[sending.client_name].where)
-        backoff = BackoffSettings(seconds(sending.retry.initial), seconds(sending.retry.maximum))
-        sender = Sender(
-            pipe.name,
-            backlog,
-            forwarder,
-            DeadLetters(directory / "dead-letters.jsonl", self._clock),
-            Backoff(backoff, self._random),
-            registry,
-            self._health,
-        )
-        return Pipe(pipe.name, backlog, gatherer, forwarder, sender)
-
-    def _gatherer(self, pipe: PipeConfig, backlog: Backlog) -> Gatherer:
-        plugin = self._config.servers[pipe.gatherer.server_name]
-        constructor, config = self._plugin("gatherer", plugin)
-        made: Gatherer = constructor(config, backlog.append, self._registry, self._health)
-        return made
-
-    def _forwarder(self, pipe: PipeConfig, backlog: Backlog) -> Forwarder:
-        plugin = self._config.clients[pipe.sender.client_name]
-        constructor, config = self._plugin("sender", plugin)
-        made: Forwarder = constructor(
-            config, lambda: backlog.queue_id, pipe.sender.max_buffer_size, self._registry
-        )
-        return made
-
-    def _plugin(self, kind: str, plugin: Plugin) -> tuple[Any, object]:
-        try:
-            constructor = self._catalog.resolve(kind, plugin.name)
-        except ConfigError as error:
-            raise ConfigError(f"{plugin.where}.plugin_name: {error}") from error
-        return constructor, bind(constructor.config_type, plugin.values, plugin.where)
-
-
-def _queue_settings(directory: Path, queue: QueueConfig) -> QueueSettings:
-    return QueueSettings(
-        directory=directory / "queue",
-        segment_bytes=queue.segment_bytes,
-        capacity_bytes=queue.capacity_bytes,
-        record_bytes_max=queue.record_bytes_max,
-        when_full=queue.when_full,
-        consumers=(CONSUMER,),
-    )
-
-
-def _refuse_a_circle(gatherer: Gatherer, forwarder: Forwarder, where: str) -> None:
-    """A satellite that sends to itself would multiply what it has for ever."""
-    host, port = gatherer.address
-    upstream, upstream_port = forwarder.address
-    local = upstream == host or upstream in LOCAL_HOSTS
-    if port and port == upstream_port and local:
-        raise ConfigError(
-            f"{where} sends to {upstream}:{port}, which is the satellite's own address;"
-            " set SATELLITE_GRPC_CLIENT to the OAP's, or SATELLITE_GRPC_ADDRESS to another port"
-        )
+def _left(backlog: Backlog) -> tuple[int, int]:
+    """Records that left the queue: readable, and not."""
+    unreadable = backlog.ledger().dropped.get(CORRUPT, 0)
+    return backlog.committed - unreadable, unreadable

@@ -1,10 +1,8 @@
-"""Delivers a pipe's backlog: in order, one batch at a time, for as long as it takes.
+"""Delivers a pipe's backlog: run by run, in order, through the filters, for as long as it takes.
 
-A batch that fails for now is sent again, with growing and jittered pauses, without end: an outage
-costs room in the queue and nothing else. A batch refused for good is halved until the refused
-record stands alone; that one is parked as a dead letter and counted, the others are delivered.
-One batch at a time keeps the sequences that reach the upstream ascending, which is what lets it
-recognise a resend.
+A run is taken, processed once and delivered part by part; each part's commit counts what was not
+delivered up to there. One run at a time keeps the sequences that reach the upstream ascending,
+which is what lets it recognise a resend, and the queue is the only place where anything waits.
 """
 
 from __future__ import annotations
@@ -14,18 +12,18 @@ import logging
 from contextlib import suppress
 
 from skyfarer.base.backoff import Backoff
-from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.queue.run import CORRUPT
+from skyfarer.base.clock import Clock, SystemClock
+from skyfarer.satellite.attempts import Attempts, RetrySettings
 from skyfarer.satellite.backlog import Backlog
-from skyfarer.satellite.contracts import Batch, Forwarder, Gap
+from skyfarer.satellite.books import Books
+from skyfarer.satellite.contracts import Batch, Forwarder, Gap, Loss, Processed, Processor
 from skyfarer.satellite.dead_letters import DeadLetters
+from skyfarer.satellite.delivery import Delivery
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 
 log = logging.getLogger(__name__)
-
-REJECTED = "rejected"
 
 
 class Sender:
@@ -40,18 +38,24 @@ class Sender:
         backoff: Backoff,
         registry: Registry,
         health: Health,
+        *,
+        processor: Processor | None = None,
+        retry: RetrySettings | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        retry = retry or RetrySettings()
         self._pipe = pipe
         self._backlog = backlog
         self._forwarder = forwarder
-        self._dead_letters = dead_letters
         self._backoff = backoff
         self._registry = registry
         self._health = health
+        self._processor = processor
+        self._attempts = Attempts(pipe, forwarder, backoff, retry, clock or SystemClock(), registry)
+        self._delivery = Delivery(self._attempts, retry.on_exhausted == "park")
+        self._books = Books(pipe, backlog, dead_letters, registry)
         self._drained = asyncio.Event()
-        self._try_now = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._failures = 0
 
     async def start(self) -> None:
         await self._forwarder.start()
@@ -72,8 +76,7 @@ class Sender:
     async def _drain(self, timeout_s: float) -> None:
         self._drained.clear()
         self._backlog.hurry()
-        self._backoff.reset()
-        self._try_now.set()
+        self._attempts.hurry()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._drained.wait(), timeout_s)
 
@@ -91,86 +94,27 @@ class Sender:
                 self._health.set(part, True)
 
     async def _deliver(self) -> None:
-        """One batch's worth of records, from waiting for it to its last commit."""
+        """One run, from waiting for it to its last commit."""
         await self._backlog.wait()
-        for piece in self._backlog.take(self._forwarder.batch_max):
-            if isinstance(piece, Gap):
-                self._lose(piece)
-            else:
-                self._registry.inc(
-                    table.PROCESSOR_READING_COUNT, len(piece.payloads), pipe=self._pipe
-                )
-                await self._settle(piece)
+        pieces = self._backlog.take()
+        done = [await self._processed(piece) for piece in pieces]
+        self._books.open(loss for one in done for loss in one.losses)
+        batches = [batch for one in done for batch in (*one.emitted, *one.outgoing)]
+        if not await self._delivery.deliver(batches, self._books.settle):
+            self._backlog.rewind()
+            return
+        self._books.close(pieces[-1].end)
         if not self._backlog.ledger().queued:
             self._drained.set()
 
-    async def _settle(self, batch: Batch) -> None:
-        waiting = [batch]
-        refused: list[str] = []
-        while waiting:
-            part = waiting.pop()
-            try:
-                await self._send(part)
-            except PermanentError as refusal:
-                if len(part.payloads) > 1:
-                    waiting.extend(reversed(part.halves()))
-                else:
-                    self._park(part, str(refusal))
-                    refused.append(str(refusal))
-            else:
-                self._backlog.settle(part.end)
-                self._registry.inc(table.SENDER_RECORDS, len(part.payloads), pipe=self._pipe)
-        if refused:
+    async def _processed(self, piece: Batch | Gap) -> Processed:
+        if isinstance(piece, Gap):
             log.error(
-                "pipe %s: upstream refused %d records, parked in %s: %s",
-                *(self._pipe, len(refused), self._dead_letters.path, refused[0]),
+                "pipe %s: %d records dropped, %s",
+                *(self._pipe, piece.end - piece.first, piece.reason),
             )
-
-    async def _send(self, batch: Batch) -> None:
-        """Until the upstream has it, or refuses it for good."""
-        while True:
-            try:
-                await self._forwarder.send(batch)
-            except RetryableError as failure:
-                await self._pause(failure)
-            else:
-                self._recovered()
-                return
-
-    async def _pause(self, failure: RetryableError) -> None:
-        self._failures += 1
-        self._registry.inc(table.SENDER_RETRY_COUNT, pipe=self._pipe)
-        if self._failures == 1:
-            log.warning("pipe %s: upstream does not take data, retrying: %s", self._pipe, failure)
-        pause_s = max(self._backoff.next_s(), failure.after_s or 0.0)
-        timer = asyncio.get_running_loop().call_later(pause_s, self._try_now.set)
-        try:
-            await self._try_now.wait()
-        finally:
-            timer.cancel()
-            self._try_now.clear()
-
-    def _recovered(self) -> None:
-        if self._failures:
-            log.info("pipe %s: upstream takes data again", self._pipe)
-        self._failures = 0
-        self._backoff.reset()
-
-    def _park(self, batch: Batch, reason: str) -> None:
-        try:
-            self._dead_letters.park(batch.first, batch.kind, reason, batch.payloads[0])
-        except OSError as failure:
-            log.error("pipe %s: record %d not parked: %s", self._pipe, batch.first, failure)
-        self._abandon(Gap(batch.first, batch.end, REJECTED))
-
-    def _lose(self, gap: Gap) -> None:
-        count = gap.end - gap.first
-        log.error("pipe %s: %d records dropped, %s", self._pipe, count, gap.reason)
-        if gap.reason == CORRUPT:
-            self._registry.inc(table.QUEUE_DAMAGED, count)
-        self._abandon(gap)
-
-    def _abandon(self, gap: Gap) -> None:
-        count = gap.end - gap.first
-        self._backlog.settle(gap.end, count, gap.reason)
-        self._registry.inc(table.SENDER_ABANDONED_COUNT, count, pipe=self._pipe, reason=gap.reason)
+            return Processed((), (Loss(piece.first, piece.end, piece.reason),))
+        self._registry.inc(table.PROCESSOR_READING_COUNT, len(piece.payloads), pipe=self._pipe)
+        if self._processor is None:
+            return Processed((piece,))
+        return await self._processor.process(piece)

@@ -58,14 +58,17 @@ def from_snapshot(entry: Snapshot) -> Family:
     return Family(entry["name"], entry["kind"], entry["help"], labels, series)
 
 
-def render(families: Iterable[Family]) -> str:
-    """Families without a series are left out."""
+def render(families: Iterable[Family], constant: Mapping[str, str] | None = None) -> str:
+    """Families without a series are left out. A label of a metric's own hides a constant one."""
     lines: list[str] = []
+    constant = constant or {}
     for family in (family for family in families if family.series):
         lines.append(f"# HELP {family.name} {_escaped(family.help)}")
         lines.append(f"# TYPE {family.name} {family.kind}")
+        added = {name: text for name, text in constant.items() if name not in family.labels}
+        names, before = (*added, *family.labels), tuple(added.values())
         for key, value in sorted(family.series.items()):
-            lines.append(f"{family.name}{_labels(family.labels, key)} {_number(value)}")
+            lines.append(f"{family.name}{_labels(names, (*before, *key))} {_number(value)}")
     return "\n".join(lines) + "\n" if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""The port that shows this program to its operator: GET /metrics and GET /healthcheck.
+"""The port that shows this program to its operator: GET /metrics, /healthcheck, and its own pages.
 
 On asyncio and h11, the two parts a sidecar has in memory anyway. Everything is bounded: the header
 (HEADER_BYTES_MAX), the body that is read only to be thrown away (BODY_BYTES_MAX), the connections
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import h11
@@ -31,10 +31,12 @@ IDLE_TIMEOUT_S: Final = 30.0
 READ_BYTES: Final = 16 * KIB
 
 Answer = tuple[int, str, str]
+Page = Callable[[], Answer]
 
 
 class TelemetryServer:
     """Runs on the event loop that started it; `port` is the real one once `start` returned.
+    `pages` are shown besides the two, or in their place: status, content type, text.
 
     `stop` closes the port and the connections without a request at once, gives the others
     `timeout_s`, then cuts them off. It is safe twice and unstarted.
@@ -47,13 +49,15 @@ class TelemetryServer:
         registry: Registry,
         health: Health,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
+        pages: Mapping[str, Page] | None = None,
     ) -> None:
         self.port = port
         self._host = host
         self._idle_timeout_s = idle_timeout_s
-        self._pages: dict[str, Callable[[], Answer]] = {
+        self._pages: dict[str, Page] = {
             "/metrics": lambda: (200, CONTENT_TYPE, registry.render()),
             "/healthcheck": lambda: _health(health),
+            **(pages or {}),
         }
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -122,7 +126,8 @@ class TelemetryServer:
         path = request.target.partition(b"?")[0].decode("ascii")
         page = self._pages.get(path)
         if page is None:
-            answer: Answer = (404, "text/plain", "there are /metrics and /healthcheck\n")
+            there_are = " and ".join(self._pages)
+            answer: Answer = (404, "text/plain", f"there are {there_are}\n")
         elif request.method not in (b"GET", b"HEAD"):
             answer = (405, "text/plain", "only GET and HEAD\n")
         else:

@@ -85,6 +85,11 @@ class Registry:
         """Sets a gauge, or a counter whose true value is kept elsewhere (a durable count)."""
         self._update(metric, _key(metric, labels), value, adding=False)
 
+    def value(self, metric: Metric, /, **labels: str) -> float:
+        """What was counted or set so far; 0 when nothing was. Not for what is observed."""
+        with self._lock:
+            return self._values.get(metric.name, {}).get(_key(metric, labels), 0)
+
     def observe_with(self, metric: Metric, read: Callable[[], float], /, **labels: str) -> None:
         """`read` is called at each scrape, in the scraping thread; the last one given wins."""
         key = _key(metric, labels)
@@ -105,6 +110,14 @@ class Registry:
 
         self._observe(metric, family, read_all)
 
+    def unobserve(self, **labels: str) -> None:
+        """Forgets what was observed under these labels, when its source is gone for good."""
+        wanted = labels.items()
+        with self._lock:
+            for name, key in list(self._observers):
+                if wanted <= dict(zip(self._metrics[name].labels, key, strict=True)).items():
+                    del self._observers[name, key]
+
     def merge(self, snapshot: Iterable[Snapshot], source: str = "child") -> None:
         """Takes a child's values in place of all that `source` gave before.
 
@@ -120,9 +133,9 @@ class Registry:
         with self._lock:
             self._children.pop(source, None)
 
-    def render(self) -> str:
-        """Prometheus text, format 0.0.4."""
-        return render(self._families())
+    def render(self, constant: Mapping[str, str] | None = None) -> str:
+        """Prometheus text, format 0.0.4; `constant` labels stand first in every series."""
+        return render(self._families(), constant)
 
     def snapshot(self) -> list[Snapshot]:
         """Everything `render` would show, as JSON can carry it, for a parent to merge."""

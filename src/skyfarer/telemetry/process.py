@@ -29,6 +29,7 @@ class ProcessMetrics:
             table.PROCESS_RESIDENT_BYTES, self.resident_bytes, process=self._process
         )
         registry.observe_with(table.PROCESS_OPEN_FDS, self.open_fds, process=self._process)
+        registry.observe_with(table.PROCESS_THREADS, self.threads, process=self._process)
         registry.observe_with(table.PROCESS_START_TIME, self.started_s, process=self._process)
 
     def cpu_s(self) -> float:
@@ -39,6 +40,9 @@ class ProcessMetrics:
 
     def open_fds(self) -> int:
         return sum(1 for _ in (self._proc / "self" / "fd").iterdir())
+
+    def threads(self) -> int:
+        return int(self._stat(20))
 
     def started_s(self) -> float:
         lines = (self._proc / "stat").read_text().splitlines()

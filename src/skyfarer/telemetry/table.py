@@ -25,7 +25,7 @@ RECEIVER_CONNECTIONS_REFUSED: Final = Metric(
 RECEIVER_CALLS: Final = Metric(
     "receiver_calls_total",
     Kind.COUNTER,
-    "Calls ended, by method and gRPC status name.",
+    "Calls ended, by path and status: gRPC's name of it, or HTTP's number.",
     ("rpc", "status"),
 )
 RECEIVER_MESSAGES: Final = Metric(
@@ -33,6 +33,9 @@ RECEIVER_MESSAGES: Final = Metric(
 )
 RECEIVER_BYTES: Final = Metric(
     "receiver_bytes_total", Kind.COUNTER, "Bytes of messages received, before inflating."
+)
+RECEIVER_RELAYED: Final = Metric(
+    "receiver_relayed_calls", Kind.GAUGE, "Calls that wait for the backend's answer."
 )
 
 # Queues. Counted from the queue's own files, so the counts survive a crash; several add up.
@@ -85,6 +88,143 @@ SENDER_BYTES: Final = Metric("sender_bytes_total", Kind.COUNTER, "Message bytes 
 SENDER_RECORDS: Final = Metric(
     "sender_records_total", Kind.COUNTER, "Records acknowledged by the backend.", ("pipe",)
 )
+SENDER_PARKED: Final = Metric(
+    "sender_parked_total", Kind.COUNTER, "Records written as dead letters.", ("pipe", "reason")
+)
+SENDER_EJECTIONS: Final = Metric(
+    "sender_ejections_total",
+    Kind.COUNTER,
+    "Times an upstream was left out for a while because it failed.",
+    ("upstream",),
+)
+SENDER_UPSTREAMS_EJECTED: Final = Metric(
+    "sender_upstreams_ejected", Kind.GAUGE, "Upstreams that are left out for a while."
+)
+SENDER_KAFKA_RECORDS: Final = Metric(
+    "sender_kafka_records_total",
+    Kind.COUNTER,
+    "Records that Kafka reported on, by topic and its name for the outcome.",
+    ("topic", "status"),
+)
+SENDER_ACCESS_DENIED: Final = Metric(
+    "sender_access_denied", Kind.GAUGE, "1 while the backend refuses our credentials.", ("pipe",)
+)
+
+# Filters: between queue and sender.
+PROCESSOR_DROPPED: Final = Metric(
+    "processor_dropped_total", Kind.COUNTER, "Records that filters gave up.", ("pipe", "reason")
+)
+PROCESSOR_FAILURES: Final = Metric(
+    "processor_failures_total",
+    Kind.COUNTER,
+    "Records a filter could not work on.",
+    ("pipe", "filter", "reason"),
+)
+PROCESSOR_EMITTED: Final = Metric(
+    "processor_emitted_total",
+    Kind.COUNTER,
+    "Records that filters made beside the queue's own, taken by the backend.",
+    ("pipe",),
+)
+
+# The satellite's, by the names its original gave them: dashboards are drawn from these.
+GATHERER_RECEIVE_COUNT: Final = Metric(
+    "gatherer_receive_count",
+    Kind.COUNTER,
+    "Records that came to a receiver; abandoned are those refused.",
+    ("pipe", "status"),
+)
+GATHERER_FETCH_COUNT: Final = Metric(
+    "gatherer_fetch_count",
+    Kind.COUNTER,
+    "Records that a fetcher brought; abandoned are those it must bring again.",
+    ("pipe", "status"),
+)
+QUEUE_OUTPUT_COUNT: Final = Metric(
+    "queue_output_count",
+    Kind.COUNTER,
+    "Records that left the queue; error are those that could not be read.",
+    ("pipe", "status"),
+)
+SENDER_OUTPUT_COUNT: Final = Metric(
+    "sender_output_count",
+    Kind.COUNTER,
+    "Records sent, by what they are; failure are those refused for good.",
+    ("pipe", "status", "type"),
+)
+PIPELINE_QUEUE_CAPACITY: Final = Metric(
+    "pipeline_queue_total_capacity", Kind.GAUGE, "Bytes the queue may take.", ("pipeline",)
+)
+PIPELINE_QUEUE_SIZE: Final = Metric(
+    "pipeline_queue_partition_size",
+    Kind.GAUGE,
+    "Bytes of the queue in use, in whole segments.",
+    ("pipeline", "partition"),
+)
+GRPC_SERVER_CPU: Final = Metric(
+    "grpc_server_cpu_gauge", Kind.GAUGE, "Percent of one core that this process uses."
+)
+GRPC_SERVER_CONNECTIONS: Final = Metric(
+    "grpc_server_connection_count", Kind.GAUGE, "Open connections of agents."
+)
+
+# The satellite as a program.
+SATELLITE_RELOADS: Final = Metric(
+    "satellite_reloads_total", Kind.COUNTER, "Configurations read while it ran.", ("outcome",)
+)
+SATELLITE_MEMORY: Final = Metric(
+    "satellite_own_memory_bytes", Kind.GAUGE, "Resident memory without the pages of files."
+)
+SATELLITE_MEMORY_LIMIT: Final = Metric(
+    "satellite_memory_limit_bytes", Kind.GAUGE, "Own memory above which nothing is taken in."
+)
+SATELLITE_TASKS: Final = Metric(
+    "satellite_tasks", Kind.GAUGE, "Tasks of the event loop; the original counts goroutines."
+)
+
+# Fetchers: log files and Prometheus targets → queue.
+GATHERER_LOG_FILES: Final = Metric(
+    "gatherer_log_files", Kind.GAUGE, "Log files watched.", ("service",)
+)
+GATHERER_LOG_UNREAD: Final = Metric(
+    "gatherer_log_unread_bytes", Kind.GAUGE, "Bytes of log files not yet queued.", ("service",)
+)
+GATHERER_LOG_BYTES: Final = Metric(
+    "gatherer_log_bytes_total", Kind.COUNTER, "Bytes of log files queued.", ("service",)
+)
+GATHERER_LOG_CUT: Final = Metric(
+    "gatherer_log_cut_total", Kind.COUNTER, "Cuts through what was too long.", ("service",)
+)
+GATHERER_LOG_UNDECODABLE: Final = Metric(
+    "gatherer_log_undecodable_total",
+    Kind.COUNTER,
+    "Log records with bytes that are not of their encoding, and were replaced.",
+    ("service",),
+)
+GATHERER_LOG_REFUSED: Final = Metric(
+    "gatherer_log_refused_total",
+    Kind.COUNTER,
+    "Log records too large for the queue, and so given up.",
+    ("service",),
+)
+GATHERER_LOG_ROTATIONS: Final = Metric(
+    "gatherer_log_rotations_total", Kind.COUNTER, "Log files renamed, cut off or gone.", ("how",)
+)
+GATHERER_LOG_WAITS: Final = Metric(
+    "gatherer_log_waits_total", Kind.COUNTER, "Pauses until the queue takes more.", ("service",)
+)
+GATHERER_SCRAPES: Final = Metric(
+    "gatherer_scrapes_total",
+    Kind.COUNTER,
+    "Prometheus targets asked; every outcome but ok is a failure.",
+    ("target", "outcome"),
+)
+GATHERER_SCRAPE_SAMPLES: Final = Metric(
+    "gatherer_scrape_samples_total",
+    Kind.COUNTER,
+    "Samples scraped: kept, dropped by a rule, malformed or not finite.",
+    ("outcome",),
+)
 
 # The Spark pipeline: queue → storage.
 PIPELINE_BATCHES: Final = Metric("pipeline_batches_total", Kind.COUNTER, "Micro-batches stored.")
@@ -131,6 +271,7 @@ PROCESS_RESIDENT_BYTES: Final = Metric(
 PROCESS_OPEN_FDS: Final = Metric(
     "process_open_fds", Kind.GAUGE, "Open file descriptors.", ("process",)
 )
+PROCESS_THREADS: Final = Metric("process_threads", Kind.GAUGE, "Threads.", ("process",))
 PROCESS_START_TIME: Final = Metric(
     "process_start_time_seconds", Kind.GAUGE, "Start, in seconds since the epoch.", ("process",)
 )
@@ -146,5 +287,7 @@ def _of(*rooms: str) -> tuple[Metric, ...]:
     return tuple(metric for metric in ALL if metric.name.startswith(rooms + shared))
 
 
-SATELLITE: Final = _of("gatherer_", "processor_", "sender_")
-OAP: Final = _of("pipeline_", "query_")
+SATELLITE: Final = _of(
+    "gatherer_", "processor_", "sender_", "pipeline_queue_", "grpc_server_", "satellite_"
+)
+OAP: Final = tuple(row for row in _of("pipeline_", "query_") if "pipeline_queue" not in row.name)

@@ -16,6 +16,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+# A satellite that gets in nobody's way, whatever else runs on this machine.
+SATELLITE_ANYWHERE = {
+    "SATELLITE_GRPC_ADDRESS": "127.0.0.1:0",
+    "SATELLITE_TELEMETRY_PROMETHEUS_ADDRESS": "127.0.0.1:0",
+    "SKYFARER_SATELLITE_HTTP_ADDRESS": "127.0.0.1:0",
+    "SKYFARER_SATELLITE_OTLP_GRPC_ADDRESS": "127.0.0.1:0",
+    "SKYFARER_SATELLITE_OTLP_HTTP_ADDRESS": "127.0.0.1:0",
+}
+
 READY_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 
@@ -41,9 +50,15 @@ class Program:
         self._arguments = arguments
         self._environ = {**os.environ, **environ}
         self.log = log
+        self.ready_line = ""
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
+        self.spawn()
+        self.await_ready()
+
+    def spawn(self) -> None:
+        """Returns while it still starts: for a test that kills it there."""
         with self.log.open("a") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "skyfarer.cli", *self._arguments],
@@ -53,13 +68,16 @@ class Program:
                 text=True,
                 start_new_session=True,
             )
-        assert self._process.stdout is not None
+
+    def await_ready(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
         readable, _, _ = select.select([self._process.stdout], [], [], READY_TIMEOUT_S)
         line = self._process.stdout.readline() if readable else ""
         if "ready" not in line:
             self.kill()
             tail = "\n".join(self.log.read_text().splitlines()[-15:])
             raise AssertionError(f"{self._arguments} is not ready: {line!r}\n{tail}")
+        self.ready_line = line
 
     @property
     def pid(self) -> int:
@@ -76,6 +94,8 @@ class Program:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
 
     def stop(self) -> int:
         """SIGTERM, and the exit code."""

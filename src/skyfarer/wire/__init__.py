@@ -2,10 +2,10 @@
 
 `rpc` is the one table of what is spoken; `proto/` holds our .proto sources, `generated/` what the
 build makes of them, and `messages` opens those to the rooms that decode. A message travels this
-room as the bytes that came: nothing here decodes one, changes one, or knows what it means.
-docs/formats/wire.md describes the bytes.
+room as the bytes that came, but for the identity its stream told before it: nothing here decodes
+one or knows what it means. docs/formats/wire.md describes the bytes.
 
 Never imports protobuf outside `generated` and `messages`, since the satellite imports the rest and
-must stay small. Never imports a queue: whoever starts a server hands it the function that keeps
-what came.
+must stay small. Never imports a queue: whoever starts a server hands it the doors of what is kept,
+and the relay of what is asked.
 """

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from h2.errors import ErrorCodes
 
 from skyfarer.wire.framing import ENCODINGS, Splitter, prefixed
 from skyfarer.wire.http2 import Http2
-from skyfarer.wire.rpc import BY_PATH, Handling, Rpc, Streaming
+from skyfarer.wire.identity import Identity
+from skyfarer.wire.metadata import Header
+from skyfarer.wire.routes import Route, Routes
+from skyfarer.wire.rpc import BY_PATH, Streaming
 from skyfarer.wire.status import Status, StatusError, encode_message
+
+if TYPE_CHECKING:
+    from skyfarer.wire.passage import Passage
 
 HEALTH_CHECK: Final = b"/grpc.health.v1.Health/Check"
 UNKNOWN_RPC: Final = "unknown"
@@ -20,9 +25,6 @@ UNKNOWN_RPC: Final = "unknown"
 SERVING: Final = b"\x08\x01"
 NOT_SERVING: Final = b"\x08\x02"
 
-_KEPT: Final = {
-    path.encode(): rpc for path, rpc in BY_PATH.items() if rpc.handling is Handling.KEEP
-}
 _NAMES: Final = {
     HEALTH_CHECK: HEALTH_CHECK.decode(),
     **{path.encode(): path for path in BY_PATH},
@@ -37,7 +39,6 @@ _TIMEOUT_UNITS_S: Final = {
 }
 _TIMEOUT_DIGITS_MAX: Final = 8
 
-Header = tuple[bytes, bytes]
 _RESPONSE: Final[list[Header]] = [
     (b":status", b"200"),
     (b"content-type", b"application/grpc"),
@@ -46,7 +47,7 @@ _TRAILERS_OK: Final[list[Header]] = [(b"grpc-status", b"0")]
 
 
 class Sent(Enum):
-    """BLOCKED: the peer has left no window for the body; nothing was written, try again later."""
+    """BLOCKED: the peer has left no window for the rest of the body; try again later."""
 
     DONE = 0
     BLOCKED = 1
@@ -65,40 +66,62 @@ class RefusedError(StatusError):
 
 
 class Call:
-    """`rpc` is the row whose messages are kept; None for a call that is answered here."""
+    """`route` says where its messages go; None for a call that is answered here.
+
+    `body` is what is still to be written of the answer; nothing follows it once the call is
+    `complete`. `passage` is there if the call is passed on. `moved_at` is the sweep before which a
+    message of it was last complete.
+    """
 
     __slots__ = (
+        "answering",
+        "body",
+        "complete",
         "counted_bytes",
         "error",
         "half_closed",
+        "identity",
         "messages",
+        "moved_at",
         "name",
-        "response",
-        "rpc",
+        "passage",
+        "route",
         "splitter",
         "stream_id",
         "timeout_s",
         "timer",
+        "unary",
     )
 
     def __init__(self, stream_id: int) -> None:
         self.stream_id = stream_id
         self.name = UNKNOWN_RPC
-        self.rpc: Rpc | None = None
+        self.route: Route | None = None
+        self.unary = True
         self.splitter: Splitter | None = None
+        self.identity: Identity | None = None
+        self.passage: Passage | None = None
         self.messages = 0
         self.counted_bytes = 0
+        self.moved_at = 0
         self.half_closed = False
-        self.response: bytes | None = None
+        self.answering = False
+        self.body: bytes | memoryview = b""
+        self.complete = False
         self.error: StatusError | None = None
         self.timeout_s: float | None = None
         self.timer: asyncio.TimerHandle | None = None
 
     @property
     def decided(self) -> bool:
-        return self.response is not None or self.error is not None
+        return self.complete or self.error is not None
 
-    def read_headers(self, headers: Iterable[Header], message_bytes_max: int) -> None:
+    @property
+    def held_bytes(self) -> int:
+        """Of a message that is not complete yet."""
+        return self.splitter.held_bytes if self.splitter is not None else 0
+
+    def read_headers(self, headers: list[Header], routes: Routes, message_bytes_max: int) -> None:
         """StatusError when the call can only be refused."""
         fields = dict(headers)
         path = fields.get(b":path", b"")
@@ -107,8 +130,12 @@ class Call:
             raise HttpError(b"405", "method is not POST")
         if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
             raise HttpError(b"415", "content-type is not application/grpc")
-        self.rpc = _KEPT.get(path)
-        if self.rpc is None and path != HEALTH_CHECK:
+        route = self.route = routes.find(path)
+        if route is not None:
+            self.unary = route.rpc.streaming is Streaming.UNARY
+            if route.rpc.identity and route.lane is not None:
+                self.identity = Identity(route.rpc.identity)
+        elif path != HEALTH_CHECK:
             raise StatusError(Status.UNIMPLEMENTED, f"unknown method {path.decode('latin-1')}")
         self.timeout_s = _timeout_s(fields.get(b"grpc-timeout"))
         self.splitter = Splitter(message_bytes_max, fields.get(b"grpc-encoding", b"identity"))
@@ -116,41 +143,67 @@ class Call:
     def count(self, messages: int) -> None:
         """StatusError when a call that carries one message carries more."""
         self.messages += messages
-        if self.messages > 1 and (self.rpc is None or self.rpc.streaming is Streaming.UNARY):
+        if self.unary and self.messages > 1:
             raise StatusError(Status.INTERNAL, "more than one message in a unary call")
 
     def check_ended(self) -> None:
         """StatusError when the client ended the call before its messages were whole."""
-        if self.splitter is not None and self.splitter.held_bytes:
+        if self.held_bytes:
             raise StatusError(Status.INTERNAL, "the last message was cut short")
-        if self.messages == 0 and (self.rpc is None or self.rpc.streaming is Streaming.UNARY):
+        if self.unary and self.messages == 0:
             raise StatusError(Status.INTERNAL, "no message in a unary call")
 
-    def write_answer(self, http2: Http2) -> Sent:
-        """Headers, one message and trailers, or trailers alone when the call failed."""
-        if isinstance(self.error, RefusedError):
-            http2.reset_stream(self.stream_id, ErrorCodes.REFUSED_STREAM)
-            return Sent.DONE
+    def answer(self, message: bytes) -> None:
+        """The one answer of the call."""
+        self.body = prefixed(message)
+        self.complete = True
+
+    def write(self, http2: Http2) -> Sent:
+        """What can be written of the answer; with its end, if it has one."""
         if self.error is not None:
-            http2.send_headers(self.stream_id, _refusal(self.error), end_stream=True)
-            if not self.half_closed:
-                http2.reset_stream(self.stream_id, ErrorCodes.NO_ERROR)
-            return Sent.DONE
-        body = prefixed(self.response or b"")
-        if http2.local_flow_control_window(self.stream_id) < len(body):
-            return Sent.BLOCKED
-        http2.send_headers(self.stream_id, _RESPONSE)
-        http2.send_data(self.stream_id, body)
-        http2.send_headers(self.stream_id, _TRAILERS_OK, end_stream=True)
+            return self._write_error(self.error, http2)
+        stream_id, body = self.stream_id, self.body
+        while body:
+            room = min(http2.local_flow_control_window(stream_id), http2.max_outbound_frame_size)
+            if room <= 0:
+                self.body = body
+                return Sent.BLOCKED
+            if not self.answering:
+                self.answering = True
+                http2.send_headers(stream_id, _RESPONSE)
+            if room >= len(body):
+                http2.send_data(stream_id, body)
+                break
+            body = memoryview(body)
+            http2.send_data(stream_id, body[:room])
+            body = body[room:]
+        self.body = b""
+        if self.complete:
+            trailers = _TRAILERS_OK if self.answering else [*_RESPONSE, *_TRAILERS_OK]
+            self._write_end(trailers, http2)
         return Sent.DONE
+
+    def _write_error(self, error: StatusError, http2: Http2) -> Sent:
+        if isinstance(error, RefusedError):
+            http2.reset_stream(self.stream_id, ErrorCodes.REFUSED_STREAM)
+        else:
+            self._write_end(_status(error) if self.answering else _refusal(error), http2)
+        return Sent.DONE
+
+    def _write_end(self, trailers: list[Header], http2: Http2) -> None:
+        http2.send_headers(self.stream_id, trailers, end_stream=True)
+        if not self.half_closed:
+            http2.reset_stream(self.stream_id, ErrorCodes.NO_ERROR)
 
 
 def _refusal(error: StatusError) -> list[Header]:
     if isinstance(error, HttpError):
         return [(b":status", error.code), (b"grpc-message", encode_message(error.message))]
+    return [*_RESPONSE, (b"grpc-accept-encoding", ENCODINGS), *_status(error)]
+
+
+def _status(error: StatusError) -> list[Header]:
     return [
-        *_RESPONSE,
-        (b"grpc-accept-encoding", ENCODINGS),
         (b"grpc-status", b"%d" % error.status),
         (b"grpc-message", encode_message(error.message)),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from h2.errors import ErrorCodes
 from h2.events import (
@@ -26,12 +26,15 @@ from h2.exceptions import NoAvailableStreamIDError, ProtocolError, TooManyStream
 
 from skyfarer.base.units import KIB
 from skyfarer.wire.http2 import Http2, keep_alive
-from skyfarer.wire.outgoing import Header, Outgoing
+from skyfarer.wire.metadata import Header
+from skyfarer.wire.outgoing import Listening, Outgoing
 from skyfarer.wire.status import Status, StatusError, of_reset
 
 # Packed before a write, and again the most that the socket may leave unsent.
 OUTPUT_BYTES_MAX: Final = 256 * KIB
 _PUSHED_STREAMS_MAX: Final = 1  # pushing is switched off; h2 wants a number all the same
+
+_Call = TypeVar("_Call", bound=Outgoing)
 
 
 class Channel(asyncio.Protocol):
@@ -74,12 +77,40 @@ class Channel(asyncio.Protocol):
 
     async def call(self, headers: Iterable[Header], body: Iterable[bytes]) -> bytes:
         """The response message; StatusError when the call ends with anything but OK."""
-        call = self._open(headers)
+        call = self._open(headers, Outgoing)
         try:
             await self._send(call, body)
             return await call.response
         finally:
-            self._end(call)
+            self.end(call)
+
+    def listen(self, headers: Iterable[Header]) -> Listening:
+        """Opens a call that is sent to, and heard, message by message; it must be ended."""
+        call = self._open(headers, Listening)
+        self._write_output()
+        return call
+
+    async def send(self, call: Outgoing, block: bytes, end: bool = False) -> None:
+        """Returns when it may be written, or when the call has ended."""
+        await self._send_block(call, block, end)
+        self._write_output()
+
+    async def hear(self, call: Listening) -> bytes | None:
+        """As `Listening.take`; the server may send more for what was taken."""
+        message, size = await call.take()
+        if size:
+            self._http2.acknowledge_stream(size, call.stream_id)
+            self._write_output()
+        return message
+
+    def end(self, call: Outgoing) -> None:
+        """The stream must not outlive the call, whichever way that ended. Once."""
+        del self._calls[call.stream_id]
+        call.discard()
+        if not call.closed and self._transport is not None and not self._transport.is_closing():
+            self._http2.reset_stream(call.stream_id, ErrorCodes.CANCEL)
+            self._write_output()
+        self._close_if_idle()
 
     def abort(self) -> None:
         self._draining = True
@@ -92,7 +123,7 @@ class Channel(asyncio.Protocol):
         self._close_if_idle()
         await self._closed.wait()
 
-    def _open(self, headers: Iterable[Header]) -> Outgoing:
+    def _open(self, headers: Iterable[Header], make: Callable[[int], _Call]) -> _Call:
         if not self.usable:
             raise StatusError(Status.UNAVAILABLE, "the connection is closed")
         try:
@@ -103,7 +134,8 @@ class Channel(asyncio.Protocol):
         except NoAvailableStreamIDError as error:
             self._draining = True
             raise StatusError(Status.UNAVAILABLE, "the connection is used up") from error
-        call = self._calls[stream_id] = Outgoing(stream_id)
+        call = make(stream_id)
+        self._calls[stream_id] = call
         return call
 
     async def _send(self, call: Outgoing, body: Iterable[bytes]) -> None:
@@ -144,15 +176,6 @@ class Channel(asyncio.Protocol):
                 await self._window_opened.wait()
         return 0
 
-    def _end(self, call: Outgoing) -> None:
-        """The stream must not outlive the call, whichever way that ended."""
-        del self._calls[call.stream_id]
-        call.discard()
-        if not call.closed and self._transport is not None and not self._transport.is_closing():
-            self._http2.reset_stream(call.stream_id, ErrorCodes.CANCEL)
-            self._write_output()
-        self._close_if_idle()
-
     def _close_if_idle(self) -> None:
         if self._draining and not self._calls and self._transport is not None:
             self._transport.close()
@@ -192,10 +215,11 @@ class Channel(asyncio.Protocol):
             call.headers(event.headers)
 
     def _on_data(self, event: DataReceived) -> None:
-        self._http2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+        size = event.flow_controlled_length
+        self._http2.acknowledge_connection(size)
         call = self._calls.get(event.stream_id)
         if call is not None:
-            call.data(event.data)
+            self._http2.acknowledge_stream(call.data(event.data, size), event.stream_id)
 
     def _on_end(self, event: StreamEnded) -> None:
         call = self._calls.get(event.stream_id)

@@ -1,4 +1,4 @@
-"""The gRPC client that sends batches upstream.
+"""The gRPC client that sends batches upstream and asks it what agents ask.
 
 One connection, made when the first call needs it and made again by the next call after it was lost.
 Trying again is the caller's: it alone knows how long the messages may wait.
@@ -7,28 +7,38 @@ Trying again is the caller's: it alone knows how long the messages may wait.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from skyfarer import __version__
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import SkyfarerError
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import SENDER_BYTES, SENDER_CALLS
 from skyfarer.wire.channel import Channel
+from skyfarer.wire.conversation import ClientConversation
 from skyfarer.wire.framing import ENCODINGS, blocks
-from skyfarer.wire.outgoing import Header
+from skyfarer.wire.metadata import Header, Metadata, Pairs, header
 from skyfarer.wire.rpc import Rpc, Streaming
 from skyfarer.wire.status import Status, StatusError, to_error
 
 if TYPE_CHECKING:
     import ssl
 
+DAY_S: Final = 86_400.0
+FAREWELL_S: Final = 0.2  # for a server to end TLS in form; grpcio's does not
+SILENCE_S: Final = 5.0  # without a word from the server, the connection is taken for dead
+
 
 @dataclass(frozen=True)
 class ClientSettings:
+    """`server_name`: what the server calls itself, when it is not `host`: a name behind which
+    `host` is one of several addresses. Its certificate is held against it."""
+
     host: str
     port: int
+    server_name: str = ""
     connect_timeout_s: float = 5.0
     call_timeout_s: float = 20.0
 
@@ -36,20 +46,23 @@ class ClientSettings:
 class GrpcClient:
     """Sends between `start` and `stop`, on one event loop; calls may run side by side.
 
-    `start` does not connect: an upstream that is down must not keep a sender from starting.
+    `start` does not connect: an upstream that is down must not keep a sender from starting. `tls`
+    is asked at each connection, so that renewed certificates need no new client.
     """
 
     def __init__(
         self,
         settings: ClientSettings,
         registry: Registry | None = None,
-        tls: ssl.SSLContext | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         self._settings = settings
+        self._name = settings.server_name or settings.host
         self._registry = registry
         self._tls = tls
         self._channel: Channel | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Future[Channel] | None = None
+        self._attempt: asyncio.Task[None] | None = None
         self._running = False
 
     async def start(self) -> None:
@@ -58,6 +71,9 @@ class GrpcClient:
     async def stop(self, timeout_s: float) -> None:
         """Open calls have `timeout_s` to end, then fail. Safe twice and unstarted."""
         self._running = False
+        if self._attempt is not None and self._connecting is not None:
+            self._attempt.cancel()
+            self._fail_connecting(StatusError(Status.UNAVAILABLE, "the client was stopped"))
         channel, self._channel = self._channel, None
         if channel is None:
             return
@@ -72,7 +88,8 @@ class GrpcClient:
         self,
         rpc: Rpc,
         messages: Sequence[bytes | memoryview],
-        metadata: Sequence[tuple[str, str]] = (),
+        metadata: Pairs = (),
+        timeout_s: float | None = None,
     ) -> bytes:
         """One call with all the messages; returns the response message.
 
@@ -81,40 +98,94 @@ class GrpcClient:
         """
         if rpc.streaming is Streaming.UNARY and len(messages) != 1:
             raise ValueError(f"{rpc.path} takes one message, not {len(messages)}")
-        headers = self._headers(rpc, metadata)
         try:
-            response = await self._call(headers, messages)
+            timeout_s = timeout_s or self._settings.call_timeout_s
+            return await self._call(rpc, messages, metadata, timeout_s)
         except StatusError as error:
-            self._count(rpc, error.status)
             what = f"{rpc.path} to {self._settings.host}:{self._settings.port}"
             raise to_error(error.status, error.message, what) from error
+
+    async def ask(self, rpc: Rpc, message: bytes, metadata: Metadata) -> bytes:
+        """The answer to one message; StatusError with the server's status and message otherwise."""
+        timeout_s = self._settings.call_timeout_s
+        if metadata.timeout_s is not None:
+            timeout_s = min(timeout_s, metadata.timeout_s)
+        return await self._call(rpc, [message], metadata.pairs, timeout_s)
+
+    def converse(self, rpc: Rpc, metadata: Metadata) -> ClientConversation:
+        """A call that stays open, for ever unless the metadata says how long; connects by itself.
+
+        To be called on the event loop.
+        """
+        headers = self._headers(rpc, metadata.pairs, metadata.timeout_s)
+        return ClientConversation(self._connected, headers, partial(self._count, rpc))
+
+    async def _call(
+        self,
+        rpc: Rpc,
+        messages: Sequence[bytes | memoryview],
+        metadata: Pairs,
+        timeout_s: float,
+    ) -> bytes:
+        headers = self._headers(rpc, metadata, timeout_s)
+        try:
+            response = await self._answer(headers, messages, timeout_s)
+        except StatusError as error:
+            self._count(rpc, error.status)
+            raise
         self._count(rpc, Status.OK)
         if self._registry is not None:
             self._registry.inc(SENDER_BYTES, sum(map(len, messages)))
         return response
 
-    async def _call(self, headers: list[Header], messages: Sequence[bytes | memoryview]) -> bytes:
-        channel = await self._connected()
-        heard_bytes = channel.received_bytes
+    async def _answer(
+        self, headers: list[Header], messages: Sequence[bytes | memoryview], timeout_s: float
+    ) -> bytes:
+        channel: Channel | None = None
+        heard_bytes = 0
         try:
-            async with asyncio.timeout(self._settings.call_timeout_s):
+            async with asyncio.timeout(timeout_s):
+                channel = await self._connected()
+                heard_bytes = channel.received_bytes
                 return await channel.call(headers, blocks(messages))
         except TimeoutError as error:
-            if channel.received_bytes == heard_bytes:
+            patient = timeout_s >= min(SILENCE_S, self._settings.call_timeout_s)
+            if channel is not None and patient and channel.received_bytes == heard_bytes:
                 # Not a word in all that time: the next call had better try a new connection.
                 channel.abort()
-            message = f"no answer within {self._settings.call_timeout_s} s"
+            message = f"no answer within {timeout_s:g} s"
             raise StatusError(Status.DEADLINE_EXCEEDED, message) from error
 
     async def _connected(self) -> Channel:
-        async with self._connecting:
-            if not self._running:
-                raise StatusError(Status.UNAVAILABLE, "the client is not running")
-            if self._channel is None or not self._channel.usable:
-                self._channel = await self._connect()
-            if not self._running:
-                self._channel.abort()
+        """Calls that need a connection at the same time share one attempt, and its failure."""
+        if not self._running:
+            raise StatusError(Status.UNAVAILABLE, "the client is not running")
+        if self._channel is not None and self._channel.usable:
             return self._channel
+        if self._connecting is None:
+            self._connecting = asyncio.get_running_loop().create_future()
+            self._attempt = asyncio.create_task(self._try_to_connect())
+        return await asyncio.shield(self._connecting)
+
+    async def _try_to_connect(self) -> None:
+        try:
+            channel = await self._connect()
+        except StatusError as error:
+            self._fail_connecting(error)
+            return
+        except SkyfarerError as error:
+            self._fail_connecting(StatusError(Status.UNAVAILABLE, str(error)))
+            return
+        connecting, self._connecting = self._connecting, None
+        self._channel = channel
+        if connecting is not None:
+            connecting.set_result(channel)
+
+    def _fail_connecting(self, error: StatusError) -> None:
+        connecting, self._connecting = self._connecting, None
+        if connecting is not None:
+            connecting.set_exception(error)
+            connecting.exception()  # those who waited may all be gone
 
     async def _connect(self) -> Channel:
         loop = asyncio.get_running_loop()
@@ -122,7 +193,12 @@ class GrpcClient:
         try:
             async with asyncio.timeout(self._settings.connect_timeout_s):
                 await loop.create_connection(
-                    lambda: channel, self._settings.host, self._settings.port, ssl=self._tls
+                    lambda: channel,
+                    self._settings.host,
+                    self._settings.port,
+                    ssl=self._tls() if self._tls is not None else None,
+                    server_hostname=self._name if self._tls is not None else None,
+                    ssl_shutdown_timeout=FAREWELL_S if self._tls is not None else None,
                 )
                 await channel.established()
         except TimeoutError as error:
@@ -136,9 +212,8 @@ class GrpcClient:
             raise
         return channel
 
-    def _headers(self, rpc: Rpc, metadata: Sequence[tuple[str, str]]) -> list[Header]:
-        authority = f"{self._settings.host}:{self._settings.port}"
-        timeout_ms = max(1, int(self._settings.call_timeout_s * 1000))
+    def _headers(self, rpc: Rpc, metadata: Pairs, timeout_s: float | None) -> list[Header]:
+        authority = f"{self._name}:{self._settings.port}"
         return [
             (b":method", b"POST"),
             (b":scheme", b"https" if self._tls is not None else b"http"),
@@ -148,8 +223,8 @@ class GrpcClient:
             (b"content-type", b"application/grpc"),
             (b"user-agent", f"skyfarer/{__version__}".encode("ascii")),
             (b"grpc-accept-encoding", ENCODINGS),
-            (b"grpc-timeout", f"{timeout_ms}m".encode("ascii")),
-            *(_metadata(name, value) for name, value in metadata),
+            *_timeout(timeout_s),
+            *(header(name, value) for name, value in metadata),
         ]
 
     def _count(self, rpc: Rpc, status: Status) -> None:
@@ -157,10 +232,8 @@ class GrpcClient:
             self._registry.inc(SENDER_CALLS, rpc=rpc.path, status=status.name)
 
 
-def _metadata(name: str, value: str) -> Header:
-    """Checked here because h2 is told to trust our headers, and these come from elsewhere."""
-    if not (name and name.isascii() and name.replace("-", "").replace("_", "").isalnum()):
-        raise PermanentError(f"metadata name {name!r} cannot be sent")
-    if not (value.isascii() and value.isprintable() and value == value.strip()):
-        raise PermanentError(f"metadata {name}: its value is not printable ASCII")
-    return name.lower().encode("ascii"), value.encode("ascii")
+def _timeout(timeout_s: float | None) -> tuple[Header, ...]:
+    """At most eight digits, as gRPC demands: more than a day is no deadline."""
+    if timeout_s is None or timeout_s >= DAY_S:
+        return ()
+    return ((b"grpc-timeout", b"%dm" % max(1, int(timeout_s * 1000))),)

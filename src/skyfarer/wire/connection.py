@@ -26,10 +26,12 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
+        self.source = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self.source = str((transport.get_extra_info("peername") or ("",))[0])
         if not self._receiver.admit(self):
             self.abort()
             return
@@ -37,29 +39,39 @@ class Connection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=OUTPUT_BYTES_MAX)
         timeout_s = self._receiver.settings.handshake_timeout_s
         self._set_timer(timeout_s, Refusal.HANDSHAKE_TIMEOUT)
-        self._session = Session(self._receiver, self._loop, transport.write, self._close)
-        self._session.open()
 
     def data_received(self, data: bytes) -> None:
-        if self._closing or self._session is None:
+        if self._closing or self._transport is None:
             return
+        if self._session is None:
+            # Not before: h2 takes ten times as much memory as a connection that says nothing.
+            self._session = Session(self._receiver, self._loop, self._transport.write, self._close)
+            self._session.open()
         established = self._session.established
         self._session.receive(data)
         if self._session.established and not established and not self._closing:
             self._cancel_timer()
 
     def pause_writing(self) -> None:
-        if self._transport is not None and not self._closing:
+        if self._transport is not None and self._session is not None and not self._closing:
             self._transport.pause_reading()
+            self._session.pause()
             self._set_timer(OUTPUT_STALL_TIMEOUT_S, Refusal.OUTPUT_STALLED)
 
     def resume_writing(self) -> None:
-        if self._transport is not None and not self._closing:
+        if self._transport is not None and self._session is not None and not self._closing:
             self._cancel_timer()
             self._transport.resume_reading()
+            self._session.resume()
+
+    def sweep(self) -> None:
+        if self._session is not None and not self._closing:
+            self._session.sweep()
 
     def drain(self) -> None:
-        if self._session is not None and not self._closing:
+        if self._session is None:
+            self._close()
+        elif not self._closing:
             self._session.drain()
 
     def abort(self) -> None:

@@ -12,6 +12,7 @@ CONTROL_FRAMES_PER_S: Final = 100
 # Data and answered calls earn the control frames that ordinarily go with them.
 _BYTES_PER_CONTROL_FRAME: Final = 1 * KIB
 _CONTROL_FRAMES_PER_CALL: Final = 4
+_CONTROL_FRAMES_PER_KIB_SENT: Final = 4  # a peer opens two windows for what it has read
 
 
 class ControlGuard:
@@ -30,6 +31,9 @@ class ControlGuard:
             self._frames += 1
         elif self._frames > 0:
             self._frames -= size / _BYTES_PER_CONTROL_FRAME
+
+    def sent(self, size: int) -> None:
+        self._frames -= size / KIB * _CONTROL_FRAMES_PER_KIB_SENT
 
     def answered(self) -> None:
         self._frames -= _CONTROL_FRAMES_PER_CALL

@@ -13,7 +13,7 @@ from h2.config import H2Configuration
 from h2.connection import ConnectionInputs, H2Connection, H2ConnectionStateMachine
 from h2.events import Event
 from h2.settings import SettingCodes, Settings
-from hyperframe.frame import DataFrame
+from hyperframe.frame import DataFrame, WindowUpdateFrame
 
 from skyfarer.base.units import KIB, MIB
 
@@ -25,6 +25,11 @@ HEADER_LIST_BYTES_MAX: Final = 16 * KIB
 # lives for days. Only those whose last frames may still be under way matter.
 CLOSED_STREAMS_MAX: Final = 1024
 KEEPALIVE_IDLE_S: Final = 60
+KEEPALIVE_INTERVAL_S: Final = 10
+KEEPALIVE_PROBES: Final = 3
+# What a peer has not acknowledged in this time it will not: by default the kernel tries on for a
+# quarter of an hour.
+UNACKNOWLEDGED_S: Final = 30
 _WINDOW_BYTES_DEFAULT: Final = 65_535  # RFC 9113, 6.9.2
 
 # h2 makes the repr of every frame it receives for a log that is switched off, and a DATA frame's
@@ -72,9 +77,26 @@ class Http2(H2Connection):
         self.increment_flow_control_window(CONNECTION_WINDOW_BYTES - _WINDOW_BYTES_DEFAULT)
         return self.data_to_send()
 
+    def acknowledge_connection(self, size: int) -> None:
+        """Gives back the connection's window alone: what one stream may not send yet must not
+        keep the others from sending."""
+        increment = self._inbound_flow_control_window_manager.process_bytes(size)
+        if increment:
+            frame = WindowUpdateFrame(0)
+            frame.window_increment = increment
+            self._prepare_for_sending([frame])
+
+    def acknowledge_stream(self, size: int, stream_id: int) -> None:
+        stream = self.streams.get(stream_id)
+        if stream is not None and stream.open:
+            self._prepare_for_sending(stream.acknowledge_received_data(size))
+
 
 def keep_alive(transport: asyncio.BaseTransport) -> None:
     """Lets the kernel find peers that vanished without a word; they count as connections."""
     sock = transport.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_S * 1000)

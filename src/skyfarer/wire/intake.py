@@ -1,36 +1,34 @@
 """The messages of one read, on their way to the queue.
 
 Appending costs per call of `append`, not per message, so all messages of one kind that one read of
-a socket brought are appended together, whichever of the connection's calls they came in. A failure
-is told to the calls whose messages it concerns and to no other.
+a socket brought to one door are appended together, whichever of the connection's calls they came
+in. A failure is told to the calls whose messages it concerns and to no other.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.base.units import MIB
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_MESSAGES
 from skyfarer.wire.calls import Call
+from skyfarer.wire.identity import Identity
+from skyfarer.wire.routes import Lane
 from skyfarer.wire.split import split_repeated
-from skyfarer.wire.status import Status, StatusError, of_error
+from skyfarer.wire.status import Status, StatusError
 
-log = logging.getLogger(__name__)
-
-Append = Callable[[int, Sequence[bytes]], object]
-
-# A read of compressed messages may inflate a thousandfold; beyond this it is appended in parts.
-INFLATED_PENDING_BYTES_MAX: Final = 8 * MIB
+# A read of compressed messages may inflate a thousandfold, and one of small messages that lack
+# their identity may grow as much; beyond this it is appended in parts.
+PENDING_BYTES_MAX: Final = 8 * MIB
 
 
 class Unfinished:
-    """Bytes of messages that have begun and not ended, over all connections of a server.
+    """Bytes of messages that have begun and not ended, and of what streams must remember, over all
+    connections of a server.
 
-    Each message alone is bounded, but thousands of streams may each hold one.
+    Each alone is bounded, but thousands of streams may each hold one.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -38,11 +36,14 @@ class Unfinished:
         self.bytes = 0
 
     def count(self, call: Call) -> None:
-        """StatusError when this call's bytes are too many for the server."""
-        held = call.splitter.held_bytes if call.splitter is not None else 0
-        self.bytes += held - call.counted_bytes
+        """StatusError when this call needs more, and that is too much for the server."""
+        held = call.held_bytes
+        if call.identity is not None:
+            held += call.identity.held_bytes
+        more = held - call.counted_bytes
+        self.bytes += more
         call.counted_bytes = held
-        if held and self.bytes > self._bytes_max:
+        if more > 0 and self.bytes > self._bytes_max:
             raise StatusError(
                 Status.RESOURCE_EXHAUSTED, "too many bytes of unfinished messages, try again"
             )
@@ -52,35 +53,20 @@ class Unfinished:
         call.counted_bytes = 0
 
 
-class Keeper:
-    """The queue's append with what must be known once per server: whether it is broken."""
-
-    def __init__(self, append: Append) -> None:
-        self._append = append
-        self._broken = False
-
-    def append(self, kind: int, payloads: Sequence[bytes]) -> StatusError | None:
-        """None when the payloads are durable."""
-        try:
-            self._append(kind, payloads)
-        except (RetryableError, PermanentError) as error:
-            return of_error(error)
-        except Exception as error:
-            # Said once until it works again: a broken disk must not fill what is left with logs.
-            if not self._broken:
-                log.exception("messages cannot be kept: append failed")
-            self._broken = True
-            return of_error(error)
-        self._broken = False
-        return None
-
-
 class _Group:
     __slots__ = ("payloads", "sources")
 
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
         self.sources: list[tuple[Call, int, int]] = []
+
+    def add(self, call: Call, payload: bytes) -> None:
+        at = len(self.payloads)
+        self.payloads.append(payload)
+        if self.sources and self.sources[-1][0] is call:
+            self.sources[-1] = (call, self.sources[-1][1], at + 1)
+        else:
+            self.sources.append((call, at, at + 1))
 
     def counts(self) -> Iterator[tuple[str, int]]:
         counts: dict[str, int] = {}
@@ -98,40 +84,57 @@ class _Group:
 class Intake:
     """One per connection; used on the event loop only."""
 
-    def __init__(self, keeper: Keeper, unfinished: Unfinished, registry: Registry) -> None:
-        self._keeper = keeper
+    def __init__(self, unfinished: Unfinished, registry: Registry) -> None:
         self._unfinished = unfinished
         self._registry = registry
-        self._groups: dict[int, _Group] = {}
-        self._inflated_bytes = 0
+        self._groups: dict[Lane, _Group] = {}
+        self._failed: dict[Call, StatusError] = {}
+        self._grown_bytes = 0
 
     @property
     def full(self) -> bool:
-        return self._inflated_bytes > INFLATED_PENDING_BYTES_MAX
+        return self._grown_bytes > PENDING_BYTES_MAX
 
     def take(self, call: Call, data: bytes) -> None:
         """Splits DATA of a call; its messages wait for `flush`. StatusError ends the call."""
-        splitter, rpc = call.splitter, call.rpc
-        if splitter is None or rpc is None:
+        splitter, route = call.splitter, call.route
+        if splitter is None or route is None:
             self._discard(call, data)
             return
-        group = self._groups.get(rpc.kind)
+        lane = route.lane
+        if lane is None:
+            raise StatusError(Status.UNAVAILABLE, "this method is no longer served here")
+        group = self._groups.get(lane)
         if group is None:
-            group = self._groups[rpc.kind] = _Group()
+            group = self._groups[lane] = _Group()
         payloads = group.payloads
         start = len(payloads)
         try:
             splitter.feed(data, payloads)
         finally:
             if splitter.inflates:
-                self._inflated_bytes += sum(map(len, payloads[start:]))
+                self._grown_bytes += sum(map(len, payloads[start:]))
             received = len(payloads) - start
-            if rpc.repeated_field is not None:
-                payloads[start:] = _elements(payloads[start:], rpc.repeated_field)
+            if route.rpc.repeated_field is not None:
+                payloads[start:] = _elements(payloads[start:], route.rpc.repeated_field)
             if received:
                 group.sources.append((call, start, len(payloads)))
+                if call.identity is not None:
+                    self._identify(call, call.identity, lane)
         call.count(received)
         self._unfinished.count(call)
+
+    def _identify(self, call: Call, identity: Identity, lane: Lane) -> None:
+        """Makes the messages just taken whole, one by one."""
+        _, start, end = self._groups[lane].sources.pop()
+        messages = self._groups[lane].payloads[start:end]
+        del self._groups[lane].payloads[start:end]
+        for message in messages:
+            whole = identity.complete(message)
+            self._groups.setdefault(lane, _Group()).add(call, whole)
+            self._grown_bytes += len(whole) - len(message)
+            if self.full:
+                self._append_all()
 
     def _discard(self, call: Call, data: bytes) -> None:
         if call.splitter is not None:
@@ -141,17 +144,20 @@ class Intake:
             self._unfinished.count(call)
 
     def flush(self) -> dict[Call, StatusError]:
-        """Appends what was taken, one append per kind; returns the calls that failed, and why."""
-        failed: dict[Call, StatusError] = {}
-        for kind, group in self._groups.items():
-            if group.payloads:
-                failed.update(self._append(kind, group))
-        self._groups.clear()
-        self._inflated_bytes = 0
+        """Appends what was taken, once per lane; returns the calls that failed, and why."""
+        self._append_all()
+        failed, self._failed = self._failed, {}
         return failed
 
-    def _append(self, kind: int, group: _Group) -> dict[Call, StatusError]:
-        error = self._keeper.append(kind, group.payloads)
+    def _append_all(self) -> None:
+        for lane, group in self._groups.items():
+            if group.payloads:
+                self._failed.update(self._append(lane, group))
+        self._groups.clear()
+        self._grown_bytes = 0
+
+    def _append(self, lane: Lane, group: _Group) -> dict[Call, StatusError]:
+        error = lane.keeper.append(lane.kind, group.payloads)
         if error is None:
             for name, count in group.counts():
                 self._registry.inc(RECEIVER_MESSAGES, count, rpc=name)
@@ -162,7 +168,7 @@ class Intake:
         # One call's bad message must not cost the others theirs.
         failed: dict[Call, StatusError] = {}
         for call, payloads in parts.items():
-            error = self._keeper.append(kind, payloads)
+            error = lane.keeper.append(lane.kind, payloads)
             if error is not None:
                 failed[call] = error
             else:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
 from skyfarer.base.units import MIB
 from skyfarer.wire.framing import Splitter
+from skyfarer.wire.metadata import Header
 from skyfarer.wire.status import Status, StatusError, decode_message, of_http, of_trailer
+from skyfarer.wire.window import Withheld
 
 RESPONSE_BYTES_MAX: Final = 4 * MIB
-
-Header = tuple[bytes, bytes]
 
 
 class Outgoing:
@@ -40,14 +41,19 @@ class Outgoing:
         """Of the answer: its head or its trailers."""
         self._fields.update(headers)
 
-    def data(self, data: bytes) -> None:
+    def data(self, data: bytes, size: int) -> int:
+        """`size` counts padding, too; returns how much of the stream's window is free again."""
+        self._split(data, self._messages)
+        return size
+
+    def _split(self, data: bytes, into: list[bytes]) -> None:
         if self.ended:
             return
         try:
             if self._splitter is None:
                 encoding = self._fields.get(b"grpc-encoding", b"identity")
                 self._splitter = Splitter(RESPONSE_BYTES_MAX, encoding)
-            self._splitter.feed(data, self._messages)
+            self._splitter.feed(data, into)
         except StatusError as error:
             self.fail(error)
 
@@ -78,3 +84,50 @@ class Outgoing:
         if number is None and code != b"200":
             return of_http(code), f"HTTP status {code.decode('latin-1')}"
         return of_trailer(number), decode_message(self._fields.get(b"grpc-message", b""))
+
+
+class Listening(Outgoing):
+    """A call whose answers are taken one by one while it is open. `response` has no message."""
+
+    __slots__ = ("_changed", "_waiting", "_withheld")
+
+    def __init__(self, stream_id: int) -> None:
+        super().__init__(stream_id)
+        self._waiting: deque[bytes] = deque()
+        self._withheld = Withheld()
+        self._changed = asyncio.Event()
+
+    def data(self, data: bytes, size: int) -> int:
+        messages: list[bytes] = []
+        self._split(data, messages)
+        self._waiting.extend(messages)
+        self._changed.set()
+        return self._withheld.came(size, messages)
+
+    def finish(self) -> None:
+        """The server may end the call before it has heard all."""
+        self.closed = self.sent
+        status, message = self._status()
+        if status is not Status.OK:
+            self.fail(StatusError(status, message))
+        elif not self.ended:
+            self.response.set_result(b"")
+            self._changed.set()
+
+    def fail(self, error: StatusError) -> None:
+        super().fail(error)
+        self._changed.set()
+
+    async def take(self) -> tuple[bytes | None, int]:
+        """The next message, and how much of the window is free again by its taking.
+
+        None after the last one; StatusError when the call failed.
+        """
+        while not self._waiting and not self.ended:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._waiting:
+            message = self._waiting.popleft()
+            return message, self._withheld.taken(message)
+        self.response.result()
+        return None, 0

@@ -1,10 +1,13 @@
-"""Cuts a collection message into its elements without decoding them.
+"""Finds top-level fields of a message without decoding it.
 
-A record of the queue is one element, whichever way the agent sent it; decoding a whole collection
-only to encode its parts again would cost more than all the rest of receiving it.
+A record of the queue is one element of a collection, whichever way the agent sent it, and carries
+its stream's identity; decoding whole messages only to encode their parts again would cost more than
+all the rest of receiving them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 _VARINT, _FIXED64, _LENGTH, _GROUP_START, _GROUP_END, _FIXED32 = range(6)
 _TAG_MAX = 2**32 - 1
@@ -12,6 +15,7 @@ _VARINT32_BYTES_MAX = 5
 _VARINT64_BYTES_MAX = 10
 # The depth at which protobuf's own parsers give up.
 _GROUPS_MAX = 100
+_PLAIN = (_VARINT, _LENGTH)
 
 
 def split_repeated(payload: bytes, field: int) -> list[bytes] | None:
@@ -39,7 +43,34 @@ def split_repeated(payload: bytes, field: int) -> list[bytes] | None:
     return elements if position == size and not groups else None
 
 
-def _skip(payload: bytes, position: int, tag: int, groups: list[int]) -> int:
+def pick_fields(
+    payload: bytes | memoryview, numbers: Container[int], count: int
+) -> dict[int, bytes]:
+    """Number → the field as it stands there, tag and all, of the first `count` in `numbers`.
+
+    Looks no further than the last it needs, so the rest may be anything; what is malformed ends
+    the search. Of a field that stands there twice it is the first. Never raises.
+    """
+    found: dict[int, bytes] = {}
+    groups: list[int] = []
+    position, size = 0, len(payload)
+    try:
+        while position < size and len(found) < count:
+            start = position
+            tag = payload[start]
+            if tag < 0x80 and tag & 7 == _LENGTH and payload[start + 1] < 0x80:
+                position = start + 2 + payload[start + 1]
+            else:
+                tag, position = _varint(payload, start, _VARINT32_BYTES_MAX)
+                position = _skip(payload, position, tag, groups)
+            if tag >> 3 in numbers and tag & 7 in _PLAIN and not groups and position <= size:
+                found.setdefault(tag >> 3, bytes(payload[start:position]))
+    except (IndexError, ValueError):
+        return found
+    return found
+
+
+def _skip(payload: bytes | memoryview, position: int, tag: int, groups: list[int]) -> int:
     """The position behind that tag's value; of a group only the start or the end is taken."""
     number, wire_type = tag >> 3, tag & 7
     if number == 0 or tag > _TAG_MAX:
@@ -60,7 +91,7 @@ def _skip(payload: bytes, position: int, tag: int, groups: list[int]) -> int:
     return position
 
 
-def _varint(payload: bytes, position: int, bytes_max: int) -> tuple[int, int]:
+def _varint(payload: bytes | memoryview, position: int, bytes_max: int) -> tuple[int, int]:
     """The number at that position and the position behind it."""
     value = payload[position]
     if value < 0x80:

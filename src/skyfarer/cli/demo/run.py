@@ -199,6 +199,10 @@ def programs(directory: Path, ports: Ports) -> list[Child]:
             "SATELLITE_GRPC_CLIENT": f"{HOST}:{ports.oap_grpc}",
             "SATELLITE_TELEMETRY_PROMETHEUS_ADDRESS": f"{HOST}:{ports.satellite_telemetry}",
             "SKYFARER_SATELLITE_DATA_DIR": str(directory / "satellite"),
+            # The demo's agents need none of these, and somebody else may have their ports.
+            "SKYFARER_SATELLITE_HTTP_ADDRESS": "",
+            "SKYFARER_SATELLITE_OTLP_GRPC_ADDRESS": "",
+            "SKYFARER_SATELLITE_OTLP_HTTP_ADDRESS": "",
         },
         directory / "satellite.log",
         f"http://{HOST}:{ports.satellite_telemetry}/healthcheck",

@@ -22,10 +22,13 @@ from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire.rpc import RPCS, Kind
 from skyfarer.wire.server import GrpcServer, ServerSettings
 
 REPORT_INTERVAL_S = 1.0
 STOP_TIMEOUT_S = 5.0
+# What the pipeline can read of its queue.
+KEPT = frozenset({Kind.SEGMENT, Kind.INSTANCE_PROPERTIES, Kind.INSTANCE_PING})
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +75,8 @@ async def receive(settings: ReceiverSettings, stopped: asyncio.Event) -> None:
             message_bytes_max=settings.record_bytes_max,
             streams_max=settings.streams_max or ServerSettings.streams_max,
         ),
-        queue.append,
+        {rpc.path: queue.append for rpc in RPCS if rpc.kind in KEPT},
+        None,
         registry,
         health,
     )

@@ -1,0 +1,116 @@
+"""From a whole HTTP request to records in a queue, or to the reason why not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from skyfarer.base.units import KIB
+from skyfarer.satellite.contracts import Append
+from skyfarer.satellite.gatherers.answers import PROTOBUF, Answer, Refused, taken
+from skyfarer.satellite.gatherers.body import RETRY_AFTER
+from skyfarer.satellite.gatherers.endpoints import ENDPOINTS, Dialect, Endpoint
+from skyfarer.satellite.gatherers.proto_json import records
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.telemetry.table import RECEIVER_MESSAGES
+from skyfarer.wire.routes import Keeper
+from skyfarer.wire.split import split_repeated
+from skyfarer.wire.status import Status
+
+# Converting JSON takes the event loop's time: after so many bytes it lets others have a turn.
+GIVE_WAY_BYTES: Final = 4 * KIB
+_ALLOWED: Final = (("allow", "POST"),)
+_HTTP_STATUS: Final = {Status.RESOURCE_EXHAUSTED: 503, Status.INVALID_ARGUMENT: 400}
+_ANY_FIELD: Final = 1
+
+
+class Door:
+    """An endpoint that is served, and who keeps what comes in by it."""
+
+    __slots__ = ("endpoint", "keeper")
+
+    def __init__(self, endpoint: Endpoint, keeper: Keeper) -> None:
+        self.endpoint = endpoint
+        self.keeper = keeper
+
+
+class Desk:
+    """One per server; event loop only."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._doors: Mapping[str, Door] = {}
+        # One body at a time: its text and its records are several times what arrived.
+        self._converting = asyncio.Lock()
+
+    def replace(self, doors: Mapping[str, Append]) -> None:
+        """For requests that begin after it; ValueError, and nothing changed, for a path that is no
+        endpoint."""
+        for path in doors:
+            if path not in ENDPOINTS:
+                raise ValueError(f"a door was given for {path}, which is no path of the HTTP table")
+        keepers = {append: Keeper(append) for append in doors.values()}
+        self._doors = {
+            path: Door(ENDPOINTS[path], keepers[append]) for path, append in doors.items()
+        }
+
+    def find(self, path: str) -> Door:
+        door = self._doors.get(path)
+        if door is None:
+            served = ", ".join(self._doors) or "nothing"
+            raise Refused(404, f"{path[:64]} is not served here; what is: {served}")
+        return door
+
+    def check(self, door: Door, method: bytes, content_type: str) -> None:
+        """Refused for what need not be read to be refused."""
+        path = door.endpoint.path
+        if method != b"POST":
+            raise Refused(405, f"{path} takes POST only", _ALLOWED)
+        if door.endpoint.dialect is Dialect.OTLP and content_type != PROTOBUF:
+            raise Refused(
+                415,
+                f"{path} takes {PROTOBUF} only, not {content_type[:64] or 'an unnamed type'}; set"
+                " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+            )
+
+    async def take(self, door: Door, body: bytes) -> Answer:
+        """Returns when all of the body is durable; Refused when none of it is kept, or when nobody
+        can tell how much."""
+        endpoint = door.endpoint
+        if endpoint.dialect in (Dialect.OBJECT, Dialect.ARRAY):
+            async with self._converting:
+                self._keep(door, await _converted(endpoint, body))
+        elif split_repeated(body, _ANY_FIELD) is None:
+            hint = "; JSON is taken at /v3/logs" if endpoint.dialect is Dialect.LOGGING else ""
+            raise Refused(400, f"the body is no protobuf message{hint}")
+        else:
+            self._keep(door, [body])
+        return taken(endpoint.dialect)
+
+    def _keep(self, door: Door, payloads: list[bytes]) -> None:
+        if not payloads:
+            return
+        error = door.keeper.append(int(door.endpoint.kind), payloads)
+        if error is None:
+            self._registry.inc(RECEIVER_MESSAGES, len(payloads), rpc=door.endpoint.path)
+            return
+        status = _HTTP_STATUS.get(error.status, 500)
+        raise Refused(status, error.message, RETRY_AFTER if status == 503 else ())
+
+
+async def _converted(endpoint: Endpoint, body: bytes) -> list[bytes]:
+    payloads: list[bytes] = []
+    since_bytes = 0
+    for payload in records(endpoint.kind, body, endpoint.dialect is Dialect.ARRAY):
+        payloads.append(payload)
+        since_bytes += len(payload)
+        if since_bytes >= GIVE_WAY_BYTES:
+            since_bytes = 0
+            await asyncio.sleep(0)
+    return payloads
+
+
+def media_type(content_type: str) -> str:
+    """Without parameters: `application/json; charset=utf-8` is JSON all the same."""
+    return content_type.partition(";")[0].strip().lower()

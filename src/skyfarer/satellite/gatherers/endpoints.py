@@ -1,0 +1,52 @@
+"""What can be posted to the HTTP server: path → what its body is, and what record it becomes.
+
+The records are those of the RPC table: whoever reads a queue cannot tell how they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from skyfarer.wire.rpc import Kind
+
+
+class Dialect(Enum):
+    """What a body is, and so in which form it is answered."""
+
+    OBJECT = "object"  # one message as proto3 JSON; answered as the OAP does, by no commands
+    ARRAY = "array"  # a JSON array of them
+    LOGGING = "logging"  # one message as protobuf; answered by a status and a word about it
+    OTLP = "otlp"  # one export request as protobuf; answered by OTLP's own messages
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    path: str
+    kind: Kind
+    dialect: Dialect
+
+
+ENDPOINTS: Final[Mapping[str, Endpoint]] = {
+    one.path: one
+    for one in (
+        Endpoint("/v3/segment", Kind.SEGMENT, Dialect.OBJECT),
+        Endpoint("/v3/segments", Kind.SEGMENT, Dialect.ARRAY),
+        Endpoint("/v3/management/reportProperties", Kind.INSTANCE_PROPERTIES, Dialect.OBJECT),
+        Endpoint("/v3/management/keepAlive", Kind.INSTANCE_PING, Dialect.OBJECT),
+        Endpoint("/v3/logs", Kind.LOG, Dialect.ARRAY),
+        Endpoint("/v3/events", Kind.EVENT, Dialect.ARRAY),
+        Endpoint("/browser/perfData", Kind.BROWSER_PAGE, Dialect.OBJECT),
+        Endpoint("/browser/perfData/webVitals", Kind.BROWSER_WEB_VITALS, Dialect.OBJECT),
+        Endpoint("/browser/perfData/resources", Kind.BROWSER_RESOURCE, Dialect.ARRAY),
+        Endpoint("/browser/perfData/webInteractions", Kind.BROWSER_INTERACTION, Dialect.ARRAY),
+        Endpoint("/browser/errorLog", Kind.BROWSER_ERROR, Dialect.OBJECT),
+        Endpoint("/browser/errorLogs", Kind.BROWSER_ERROR, Dialect.ARRAY),
+        Endpoint("/logging", Kind.LOG, Dialect.LOGGING),
+        Endpoint("/v1/traces", Kind.OTLP_TRACES, Dialect.OTLP),
+        Endpoint("/v1/metrics", Kind.OTLP_METRICS, Dialect.OTLP),
+        Endpoint("/v1/logs", Kind.OTLP_LOGS, Dialect.OTLP),
+    )
+}
