@@ -90,6 +90,7 @@ class Pipe:
         # An append returns when the bytes are in the files: what is written is durable.
         registry.observe_with(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.writing, pipe=pipe)
         registry.observe_with(table.SENDER_COMMITTED_OFFSET, lambda: backlog.committed, pipe=pipe)
+        backlog.watch.register(registry, pipe)
 
 
 class Assembly:

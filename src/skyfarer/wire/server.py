@@ -16,6 +16,8 @@ answers not read by the peer, control frames, the time until a peer has spoken H
 from __future__ import annotations
 
 import asyncio
+import socket
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from skyfarer.telemetry.health import Health
@@ -35,7 +37,8 @@ class GrpcServer:
     """Listens between `start` and `stop`, once, on the event loop that `start` runs in.
 
     `append(kind, payloads)` is called on that loop, once per read and kind; it may block for as
-    long as the disk does, and owns the payloads. `tls` must offer h2 by ALPN.
+    long as the disk does, and owns the payloads. `tls` must offer h2 by ALPN. With a `listener`,
+    which is its own from then on, connections are accepted there, and not at the settings' address.
     """
 
     def __init__(
@@ -45,7 +48,9 @@ class GrpcServer:
         registry: Registry,
         health: Health,
         tls: ssl.SSLContext | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
+        self._listener = listener
         self._settings = settings
         self._receiver = Receiver(settings, append, registry, health)
         self._tls = tls
@@ -54,17 +59,20 @@ class GrpcServer:
 
     async def start(self) -> None:
         """OSError when the address cannot be had. `port` is the one taken."""
-        loop = asyncio.get_running_loop()
-        handshake_timeout_s = self._settings.handshake_timeout_s
-        self._server = await loop.create_server(
+        settings, tls = self._settings, self._tls
+        create_server = partial(
+            asyncio.get_running_loop().create_server,
             lambda: Connection(self._receiver),
-            self._settings.host,
-            self._settings.port,
-            reuse_port=self._settings.reuse_port,
             backlog=BACKLOG,
-            ssl=self._tls,
-            ssl_handshake_timeout=handshake_timeout_s if self._tls is not None else None,
+            ssl=tls,
+            ssl_handshake_timeout=settings.handshake_timeout_s if tls is not None else None,
         )
+        if self._listener is not None:
+            self._server = await create_server(sock=self._listener)
+        else:
+            self._server = await create_server(
+                settings.host, settings.port, reuse_port=settings.reuse_port
+            )
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self, timeout_s: float) -> None:
