@@ -7,7 +7,7 @@ from os import getpid, register_at_fork
 from weakref import WeakSet
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
-from skyfarer.queue.checkpoint import checkpoint_path
+from skyfarer.queue.checkpoint import make_durable
 from skyfarer.queue.disk import Disk, make_directory, sync_tree
 from skyfarer.queue.durability import GroupCommit, SyncFailed
 from skyfarer.queue.errors import RecordTooLarge
@@ -146,6 +146,8 @@ class Writer:
             if (segment := self._segment) is not None:
                 segment.distrust()
             raise
+        finally:
+            self._remember_suspects()
 
     @property
     def durable(self) -> int:
@@ -217,6 +219,7 @@ class Writer:
                 placed.append(segment)
         if not usable:
             self._commit.left(self.writing)
+            self._remember_suspects()
         self._enter(self._ring, placed)
 
     def _enter(self, ring: Ring, placed: Sequence[Segment]) -> None:
@@ -238,6 +241,10 @@ class Writer:
         self.sync_failures += 1
         self._close_segment()
         self._ring.take_back(sequence)
+
+    def _remember_suspects(self) -> None:
+        if self._state is not None:
+            self._state.publish_suspect(self._commit.suspect_below)
 
     def _current(self) -> int:
         segment = self._segment
@@ -262,10 +269,14 @@ class Writer:
         self._places.make_missing(found.oldest)
         if self._fsync:
             files = [geometry.path(directory, number) for number in ring.live_numbers()]
-            files += [checkpoint_path(directory, name) for name in self._settings.consumers]
+            for name in self._settings.consumers:
+                make_durable(disk, directory, name)
             sync_tree(disk, directory, [*files, directory / "state"])
         if found.tail is not None:
             self._segment = resumed_segment(disk, directory, meta, found.tail)
+        suspect = state.suspect if shown else 0
+        self._commit.suspect_below = min(suspect, found.writing)
+        self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
         self._waker = Waker(disk, directory)
