@@ -17,6 +17,8 @@ import pytest
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.cli.demo import books, ports, verification
+from skyfarer.cli.demo.children import ChildError
+from skyfarer.cli.demo.run import programs
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.http import TelemetryServer
@@ -118,7 +120,9 @@ def test_the_satellites_ledger_is_read_from_its_metrics() -> None:
     registry.set(table.QUEUE_DROPPED, 1, reason="rejected")
 
     async def scenario() -> Ledger:
-        server = TelemetryServer("127.0.0.1", 0, registry, Health())
+        health = Health()
+        health.started()
+        server = TelemetryServer("127.0.0.1", 0, registry, health)
         await server.start()
         try:
             return await books.of_satellite(f"http://127.0.0.1:{server.port}/metrics")
@@ -140,12 +144,62 @@ def test_a_default_port_that_is_taken_is_replaced_and_said() -> None:
             taken.listen()
         except OSError:
             assert taken.getsockname()[1] == 0  # somebody else has it, which serves as well
-        chosen = ports.choose(said.append)
+        with ports.chosen(said.append) as chosen:
+            numbers = list(vars(chosen).values())
 
     assert chosen.ui != 8080
     assert f"port 8080 is taken, so the web page gets {chosen.ui}" in said
-    numbers = list(vars(chosen).values())
     assert len(set(numbers)) == len(numbers)
+
+
+CHOOSING = """
+import sys
+from skyfarer.cli.demo import ports
+sys.stdin.readline()
+with ports.chosen(lambda what: None) as chosen:
+    print(*vars(chosen).values(), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_demos_that_choose_at_the_same_time_choose_different_ports() -> None:
+    command = [sys.executable, "-c", CHOOSING]
+    pipe = subprocess.PIPE
+    demos = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(4)]
+    for one in demos:
+        assert one.stdin is not None
+        one.stdin.write("choose\n")
+        one.stdin.flush()
+    numbers = [int(text) for one in demos if one.stdout for text in one.stdout.readline().split()]
+    for one in demos:
+        one.communicate("end\n", timeout=60)
+
+    assert len(numbers) == 4 * 6
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_what_a_demo_had_chosen_is_free_for_the_next_when_it_has_ended() -> None:
+    with ports.chosen(lambda what: None) as first:
+        pass
+    with ports.chosen(lambda what: None) as second:
+        pass
+    defaults = {11800, 12800, 1234, 11801, 1235, 8080}
+
+    assert defaults & set(vars(first).values()) <= set(vars(second).values())
+
+
+def test_a_demo_whose_port_is_taken_by_another_program_says_which_and_ends(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        host, port = taken.getsockname()
+        chosen = ports.Ports(0, port, 0, 0, 0, 0)
+        oap = programs(tmp_path, chosen)[0]
+        oap.start()
+        with pytest.raises(ChildError) as ended:
+            asyncio.run(oap.ready(lambda what: None))
+
+    assert "the OAP ended by itself with code 1" in str(ended.value)
+    assert f"cannot listen on {host}:{port} for queries" in str(ended.value)
+    assert "set SW_CORE_REST_PORT to another port" in str(ended.value)
 
 
 def test_a_program_that_dies_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:

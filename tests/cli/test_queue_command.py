@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -31,7 +32,7 @@ from skyfarer.testing.clock import HandClock
 from skyfarer.testing.upstream import Upstream
 from skyfarer.wire.rpc import Kind
 
-GOLDEN = Path(__file__).parents[1] / "queue" / "golden" / "format-1"
+GOLDEN = Path(__file__).parents[1] / "queue" / "golden" / "format-2"
 SEGMENTS = [b"segment %d" % n for n in range(600)]
 PINGS = [b"ping %d" % n for n in range(3)]
 TOTAL = len(SEGMENTS) + len(PINGS)
@@ -52,6 +53,12 @@ def directory(tmp_path: Path) -> Iterator[Path]:
     yield where
     consumer.stop()
     writer.stop(1.0)
+
+
+@pytest.fixture(autouse=True)
+def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the two looks that give a rate."""
+    monkeypatch.setattr("skyfarer.cli.queue.PACE_S", 0.05)
 
 
 @pytest.fixture
@@ -91,11 +98,12 @@ def test_inspect_prints_a_table_with_the_ledger_of_each_consumer(directory, caps
     assert queue("inspect", directory) == 0
     text = capsys.readouterr().out
     lines = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line}
-    assert lines["format"][0] == "1,"
+    assert lines["format"][0] == "2,"
     assert lines["owner"] == ["process", str(os.getpid()) + ",", "running"]
     assert lines["records"] == ["oldest", "0,", "writing", str(TOTAL)]
     assert lines["segments"] == ["3", "used,", "0", "reusable,", "1", "free"]
     assert lines["bytes"] == ["48", "KiB", "used,", "16", "KiB", "free"]
+    assert lines["lasts"] == ["for", "ever;", "nothing", "is", "being", "written"]
     figures = ["2", "601", "603", "1", "601", "1", "(rejected", "1)"]
     assert lines["main"] == figures
 
@@ -106,6 +114,12 @@ def test_inspect_answers_programs_in_json(directory, capsys):
     assert found["directory"] == str(directory)
     assert found["owner"] == {"pid": os.getpid(), "alive": True}
     assert (found["segment_bytes"], found["capacity_bytes"]) == (16 * KIB, 64 * KIB)
+    assert found["outlook"] == {
+        "records_per_s": 0.0,
+        "bytes_per_s": 0.0,
+        "capacity_s": None,
+        "free_s": None,
+    }
     [main_consumer] = found["consumers"]
     assert main_consumer["ledger"] == {
         "committed": 2,
@@ -115,6 +129,66 @@ def test_inspect_answers_programs_in_json(directory, capsys):
         "dropped": {"rejected": 1},
         "overwritten": 0,
     }
+
+
+@pytest.fixture
+def traffic(directory: Path) -> Iterator[None]:
+    """Somebody else writes to the queue, and the consumer keeps up, for as long as the test."""
+    with subprocess.Popen(
+        [sys.executable, "-c", TRAFFIC, str(directory.with_name("busy"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        yield
+        process.kill()
+
+
+TRAFFIC = """
+import sys, time
+from pathlib import Path
+from skyfarer.base.units import KIB
+from skyfarer.queue.consumer import Consumer
+from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.writer import Writer
+writer = Writer(QueueSettings(Path(sys.argv[1]), 16 * KIB, 64 * KIB, 4 * KIB))
+writer.start()
+consumer = Consumer(Path(sys.argv[1]), "main")
+consumer.start()
+print("writing", flush=True)
+while True:
+    writer.append(1, [bytes(1024)])
+    consumer.commit(writer.writing)
+    time.sleep(0.001)
+"""
+
+
+@pytest.mark.usefixtures("traffic")
+def test_inspect_says_how_many_seconds_a_queue_lasts_that_is_written_to(directory, capsys):
+    busy = directory.with_name("busy")
+    assert queue("inspect", busy) == 0
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("lasts"))
+    shape = (
+        r"lasts +\d+ s at the current rate \(\d+ records, [\d.]+ KiB a second\), what is free \d+ s"
+    )
+    assert re.fullmatch(shape, line)
+    assert queue("inspect", busy, "--json") == 0
+    outlook = json.loads(capsys.readouterr().out)["outlook"]
+    assert outlook["records_per_s"] > 0
+    assert outlook["capacity_s"] == pytest.approx(64 * KIB / outlook["bytes_per_s"])
+    assert 0 < outlook["free_s"] <= outlook["capacity_s"]
+
+
+def test_inspect_of_a_full_queue_says_that_it_lasts_no_longer(directory, capsys):
+    full = directory.with_name("full")
+    writer = Writer(QueueSettings(full, 16 * KIB, 64 * KIB, 4 * KIB))
+    writer.start()
+    for _ in range(4):
+        writer.append(1, [bytes(1024)] * 8)
+    writer.stop(1.0)
+    assert queue("inspect", full) == 0
+    assert "lasts      no longer: it is full; nothing is being written" in capsys.readouterr().out
 
 
 def test_inspect_says_so_when_a_consumers_file_is_damaged(directory, capsys):
@@ -137,8 +211,8 @@ def test_verify_lists_damage_and_ends_with_1(directory, capsys):
     assert queue("verify", directory) == 1
     assert capsys.readouterr().out.splitlines() == [
         "records 7 to 8 are damaged",
-        "records 256 to 511 are lost",
-        "345 records whole, 2 damaged, 256 lost of 603 from 0",
+        "records 204 to 407 are lost",
+        "397 records whole, 2 damaged, 204 lost of 603 from 0",
     ]
 
 
@@ -312,11 +386,11 @@ def test_a_queue_of_a_later_format_is_refused_in_one_sentence_with_code_1(
     directory, capsys, command
 ):
     body = bytearray((directory / "meta").read_bytes()[:40])
-    struct.pack_into("<I", body, 8, 2)
+    struct.pack_into("<I", body, 8, 3)
     (directory / "meta").write_bytes(seal_page(bytes(body)))
     assert queue(command, directory) == 1
     said = capsys.readouterr().err
-    assert "has queue format 2, this program reads format 1" in said
+    assert "has queue format 3, this program reads format 2" in said
     assert len(said.splitlines()) == 1
 
 

@@ -172,7 +172,7 @@ class Reading:
         writer.append(1, [b"one", b"", b"three"])
         writer.append(2, [b"four"])
         [run] = reader.runs(1, 4)
-        starts, lengths, kinds = (run.index.cast("I")[word::4].tolist() for word in range(3))
+        starts, lengths, kinds = (run.index.cast("I")[word::5].tolist() for word in range(3))
         ends = [start + length for start, length in zip(starts, lengths, strict=True)]
         assert (lengths, kinds, starts[1:]) == ([0, 5, 4], [1, 1, 2], ends[:-1])
         assert bytes(run.data[starts[0] : ends[-1]]) == b"threefour"

@@ -152,6 +152,22 @@ class StorageContract:
         assert {e.name for e in storage.endpoints(shop, "';", 10)} == {names[3]}
         assert len(storage.endpoints(shop, "", 3)) == 3
 
+    def test_an_endpoint_is_found_between_its_first_and_its_last_call(self, storage: Any) -> None:
+        storage.apply(batch(0, 1, deltas=[delta(minute=MINUTE + 2)]))
+        storage.apply(batch(1, 2, deltas=[delta(minute=MINUTE + 5), delta(endpoint="/old")]))
+        shop = ids.service_id("shop")
+
+        def found(start: int, end: int, keyword: str = "", limit: int = 10) -> list[str]:
+            span = (BUCKET + start, BUCKET + end)
+            return [e.name for e in storage.endpoints(shop, keyword, limit, span)]
+
+        assert found(0, 9) == ["/pay", "/old"]
+        assert found(5, 9) == found(1, 2) == found(3, 4) == ["/pay"]
+        assert found(-9, 0) == ["/old"]
+        assert found(0, 9, "old") == ["/old"]
+        assert found(0, 9, limit=1) == ["/pay"]
+        assert found(6, 9) == found(-9, -1) == []
+
     def test_an_instance_is_listed_while_it_gives_signs_of_life(self, storage: Any) -> None:
         storage.apply(batch(0, 1, deltas=[delta()]))
         ping = Heartbeat("shop", "shop-1", "GENERAL", MINUTE + 5, None)

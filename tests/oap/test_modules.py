@@ -44,6 +44,9 @@ class Part(Provider):
     def prepare(self, offer: Offer) -> None:
         self._note("prepare")
 
+    def listen(self, modules: ModuleHolder) -> None:
+        self._note("listen")
+
     def start(self, modules: ModuleHolder) -> None:
         self._note("start")
 
@@ -77,6 +80,8 @@ def test_each_step_is_done_for_all_before_the_next_and_stop_is_reversed() -> Non
     assert diary == [
         "prepare core",
         "prepare storage",
+        "listen core",
+        "listen storage",
         "start core",
         "start storage",
         "after_start core",
@@ -145,6 +150,7 @@ def test_a_service_offered_twice_is_refused() -> None:
     ("step", "stopped"),
     [
         ("prepare", ["stop storage", "stop core"]),
+        ("listen", ["stop query", "stop storage", "stop core"]),
         ("start", ["stop query", "stop storage", "stop core"]),
         ("after_start", ["stop query", "stop storage", "stop core"]),
     ],

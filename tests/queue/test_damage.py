@@ -97,7 +97,7 @@ def test_damage_to_the_newest_record_is_not_taken_for_a_torn_tail(closed):
 
 def test_entries_nobody_was_promised_are_cut_when_torn(closed):
     [path] = closed.segment_paths()
-    torn = struct.pack("<IIII", 0, 5, 1, 0xDEADBEEF) * 2
+    torn = struct.pack("<IIIII", 0, 5, 1, 0xDEADBEEF, 0xFEEDBEEF) * 2
     with path.open("r+b") as file:
         file.seek(PAGE_BYTES + COUNT * SLOT_BYTES)
         file.write(torn)
@@ -200,8 +200,8 @@ def test_numbers_promised_beyond_what_the_last_segment_can_hold_stay_used(bench)
         path.unlink()
     writer = bench.writer()
     assert writer.append(1, [b"next"]) == 600
-    assert bench.damaged() == list(range(256, 600))
-    assert bench.records() == [*(b"%d" % n for n in range(256)), b"next"]
+    assert bench.damaged() == list(range(204, 600))
+    assert bench.records() == [*(b"%d" % n for n in range(204)), b"next"]
 
 
 def test_a_reader_forgets_a_segment_file_that_was_replaced_behind_its_back(bench):

@@ -1,8 +1,8 @@
-"""A directory of format 1, made once and kept: today's program must read and continue it.
+"""A directory of format 2, made once and kept: today's program must read and continue it.
 
-The files in `golden/format-1` are never renewed to make a test pass: a test that fails here means
+The files in `golden/format-2` are never renewed to make a test pass: a test that fails here means
 that queues on the disks of users cannot be read any more. A new format gets a directory of its own,
-made by hand with `python tests/queue/test_golden.py DIRECTORY`.
+made by hand with `python tests/queue/test_golden.py DIRECTORY`. Format 1 was never released.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 
-GOLDEN = Path(__file__).parent / "golden" / "format-1"
+GOLDEN = Path(__file__).parent / "golden" / "format-2"
 CAPACITY_BYTES = 48 * KIB
 KINDS = (1, 2, 3, 5)
 
-QUEUE_ID = "83946590831c06b263361f747ebd9968"
+QUEUE_ID = "0738b276abad887db467c859db554cc3"
 WRITING = 60
 OLDEST = 39
 COMMITTED = 42
@@ -78,7 +78,7 @@ def copied(bench):
 
 def test_the_golden_directory_has_seen_two_laps_a_slow_consumer_and_drops(copied):
     found = inspect(copied.directory)
-    assert (found.format_version, found.queue_id) == (1, QUEUE_ID)
+    assert (found.format_version, found.queue_id) == (2, QUEUE_ID)
     assert (found.oldest, found.writing) == (OLDEST, WRITING)
     [main] = found.consumers
     assert main.name == "main"
@@ -116,10 +116,11 @@ def test_todays_consumer_goes_on_where_the_golden_one_was(copied):
     assert (main.ledger.queued, main.ledger.dropped) == (0, DROPPED)
 
 
-def test_a_directory_of_a_later_format_is_refused_by_its_number_and_left_alone(copied):
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_directory_of_another_format_is_refused_by_its_number_and_left_alone(copied, version):
     meta = copied.directory / "meta"
     body = bytearray(meta.read_bytes()[:40])
-    struct.pack_into("<I", body, 8, 2)
+    struct.pack_into("<I", body, 8, version)
     meta.write_bytes(seal_page(bytes(body)))
     before = {path.name: path.read_bytes() for path in copied.directory.glob("[!l]*")}
     for opening in (
@@ -128,7 +129,9 @@ def test_a_directory_of_a_later_format_is_refused_by_its_number_and_left_alone(c
         lambda: copied.writer(capacity_bytes=CAPACITY_BYTES),
         lambda: inspect(copied.directory),
     ):
-        with pytest.raises(PermanentError, match=r"meta has queue format 2, .* reads format 1"):
+        with pytest.raises(
+            PermanentError, match=rf"meta has queue format {version}, .* reads format 2"
+        ):
             opening()
     assert {path.name: path.read_bytes() for path in copied.directory.glob("[!l]*")} == before
 

@@ -73,7 +73,8 @@ class Model:
     """
 
     records: list[tuple[int, bytes]] = field(default_factory=list)
-    rotten: set[int] = field(default_factory=set)
+    rotten_entries: set[int] = field(default_factory=set)
+    rotten_payloads: set[int] = field(default_factory=set)
     committed: int = 0
     delivered: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -84,8 +85,21 @@ class Model:
         kept = writing - len(self.records)
         assert 0 <= kept <= len(self.appending), "acknowledged records gone, or others invented"
         self.records += self.appending[:kept]
-        self.rotten &= set(range(writing))
+        self.made_anew(writing, writing + 10**6)
         self.appending = []
+
+    def made_anew(self, first: int, end: int) -> None:
+        for rotten in (self.rotten_entries, self.rotten_payloads):
+            rotten -= {n for n in rotten if first <= n < end}
+
+    def rotten(self) -> set[int]:
+        """Behind an entry and its own payload, both rotten, the checksum of the next has nothing
+        to begin with."""
+        unproven: set[int] = set()
+        for n in sorted(self.rotten_entries):
+            if n in self.rotten_payloads or n in unproven:
+                unproven.add(n + 1)
+        return self.rotten_entries | self.rotten_payloads | unproven
 
     def settle(self, committed: int) -> None:
         run, self.committing = self.committing, None
@@ -213,10 +227,11 @@ class QueueMachine(RuleBasedStateMachine):
             assert self.when_full == "reject" and first > self.model.committed
             model.appending = []
         except RetryableError:
-            assert self.no_space or refused
-            self.met["no space"] += 1
+            the_last_is_rotten = first - 1 in model.rotten_entries
+            assert self.no_space or refused or the_last_is_rotten
+            self.met["damage noticed" if the_last_is_rotten else "no space"] += 1
             model.appending = []
-        model.rotten -= set(range(first, first + len(model.appending)))
+        model.made_anew(first, first + len(model.appending))
         model.appended(self.writer.writing)
 
     @when(lambda self: self.reader is not None)
@@ -250,7 +265,7 @@ class QueueMachine(RuleBasedStateMachine):
             self.met["overflow"] += 1
             return
         self.met["damage found"] += bool(run.damaged)
-        assert set(run.damaged) <= self.model.rotten
+        assert set(run.damaged) <= self.model.rotten()
         found = list(zip(run.kinds(), map(bytes, run.payloads()), strict=True))
         whole = [n for n in range(run.first, run.end) if n not in set(run.damaged)]
         assert found == [self.model.records[n] for n in whole]
@@ -295,9 +310,9 @@ class QueueMachine(RuleBasedStateMachine):
         paths = sorted(self.settings.directory.glob("*.seg"))
         path, shape = paths[file % len(paths)], self.settings.geometry
         data = path.read_bytes()
-        entries = list(struct.iter_unpack("<IIII", data[PAGE_BYTES : shape.payload_offset]))
+        entries = list(struct.iter_unpack("<IIIII", data[shape.index]))
         used = max((n + 1 for n, entry in enumerate(entries) if any(entry)), default=0)
-        taken = max(start + length for start, length, _, _ in entries)
+        taken = max(start + length for start, length, *_ in entries)
         begin, size = {
             "header": (0, PAGE_BYTES // 2),
             "index": (PAGE_BYTES, min(used + 2, shape.slots) * SLOT_BYTES),
@@ -307,10 +322,13 @@ class QueueMachine(RuleBasedStateMachine):
         queue_id = bytes.fromhex(self.reader.queue_id if self.reader else "")
         header = decode_segment_header(data[:PAGE_BYTES], queue_id)
         flip(path, at, bit)
-        for slot, (start, length, _, _) in enumerate(entries[:used] if header else ()):
-            in_entry = (at - PAGE_BYTES) // SLOT_BYTES == slot and region == "index"
-            if in_entry or start <= at - shape.payload_offset < start + length:
-                self.model.rotten.add(header.first + slot)
+        for slot, (start, length, *_) in enumerate(entries[:used] if header else ()):
+            if region == "index" and (at - PAGE_BYTES) // SLOT_BYTES == slot:
+                self.model.rotten_entries.add(header.first + slot)
+            # Where the payload of a rotten entry lies, the entry no longer says: it may be here.
+            unknown = region == "payload" and header.first + slot in self.model.rotten_entries
+            if unknown or start <= at - shape.payload_offset < start + length:
+                self.model.rotten_payloads.add(header.first + slot)
 
     @invariant()
     def numbers_agree(self) -> None:

@@ -3,15 +3,22 @@ from __future__ import annotations
 import pytest
 
 from skyfarer.queue.checksum import crc32c
-from skyfarer.queue.records import failures, payload_views, seal
+from skyfarer.queue.layout import SLOT_BYTES
+from skyfarer.queue.records import failures, last_crc, payload_views, salt_of, seal
 
 PAYLOADS = [b"first", b"", b"third record"]
-DATA = memoryview(b"....." + b"".join(PAYLOADS) + b".....")
+DATA = memoryview(b"".join(PAYLOADS) + b".....")
+SALT = salt_of(7, 100)
 
 
-def entries(**changes: int) -> memoryview:
-    place = {"number": 7, "sequence": 100, "start": 5, "kind": 3} | changes
-    return memoryview(seal(**place, lengths=list(map(len, PAYLOADS)), payloads=PAYLOADS))
+def entries(number: int = 7, first: int = 100, slot: int = 0) -> bytearray:
+    salt = salt_of(number, first)
+    sealed = seal(salt + slot, salt, 0, 3, list(map(len, PAYLOADS)), PAYLOADS)
+    return bytearray(sealed.tobytes())
+
+
+def failed(index: bytearray, data: memoryview = DATA) -> list[int]:
+    return list(failures(SALT, 0, len(PAYLOADS), memoryview(index), data))
 
 
 def test_the_checksum_is_crc32c():
@@ -20,27 +27,43 @@ def test_the_checksum_is_crc32c():
 
 
 def test_a_batch_is_sealed_as_its_records_are_one_by_one():
-    start, singles = 5, b""
-    for n, payload in enumerate(PAYLOADS):
-        singles += seal(7, 100 + n, start, 3, [len(payload)], [payload])
-        start += len(payload)
-    assert bytes(entries()) == singles
-    assert failures(7, 100, entries(), DATA) == []
-    assert list(map(bytes, payload_views(entries(), DATA))) == PAYLOADS
+    start, crc, singles = 0, SALT, b""
+    for slot, payload in enumerate(PAYLOADS):
+        one = seal(SALT + slot, crc, start, 3, [len(payload)], [payload])
+        singles += one.tobytes()
+        start, crc = start + len(payload), last_crc(one)
+    assert entries() == singles
+    assert failed(entries()) == []
+    assert list(map(bytes, payload_views(memoryview(entries()), DATA))) == PAYLOADS
 
 
-@pytest.mark.parametrize("elsewhere", [{"number": 8}, {"sequence": 101}, {"number": 7 + 2**32}])
+@pytest.mark.parametrize(
+    "elsewhere", [{"number": 8}, {"first": 101}, {"slot": 1}, {"number": 7 + 2**32}]
+)
 def test_a_record_is_valid_in_its_own_place_only(elsewhere):
-    assert failures(7, 100, entries(**elsewhere), DATA) == [0, 1, 2]
+    assert failed(entries(**elsewhere)) == [0, 1, 2]
 
 
 def test_another_kind_makes_another_record():
-    forged = bytearray(entries())
+    forged = entries()
     forged[8] = 4
-    assert failures(7, 100, memoryview(forged), DATA) == [0]
+    assert failed(forged) == [0]
 
 
 def test_an_entry_that_points_outside_the_data_is_a_failure_and_not_an_error():
-    wild = bytearray(entries())
+    wild = entries()
     wild[0:8] = b"\xff" * 8
-    assert failures(7, 100, memoryview(wild), DATA) == [0]
+    assert failed(wild) == [0]
+
+
+def test_a_damaged_payload_costs_itself_and_the_chain_goes_on_behind_it():
+    data = bytearray(DATA)
+    data[2] ^= 1
+    assert failed(entries(), memoryview(data)) == [0]
+
+
+def test_a_damaged_entry_costs_itself_also_when_the_run_begins_behind_it():
+    index = entries()
+    index[SLOT_BYTES : 2 * SLOT_BYTES] = bytes(SLOT_BYTES)
+    assert failed(index) == [1]
+    assert list(failures(SALT, 2, 3, memoryview(index), DATA)) == []

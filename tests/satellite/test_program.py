@@ -26,6 +26,7 @@ from skyfarer.wire.messages import SegmentObject
 from skyfarer.wire.rpc import Kind
 
 IDLE_RSS_BYTES_MAX = 30_000_000
+BOOKS = ("queue_accepted", "queue_delivered", "queue_queued", "queue_dropped")
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 WAIT_S = 60.0
 READY = re.compile(r"skyfarer satellite is ready: agents at \S+:(\d+) .*http://\S+:(\d+)/metrics")
@@ -83,7 +84,8 @@ class Program:
         return await asyncio.to_thread(read)
 
     async def ledger(self) -> Ledger:
-        lines = [line for line in (await self.get("/metrics")).splitlines() if line[0] != "#"]
+        text = await self.get("/metrics")
+        lines = [line for line in text.splitlines() if line.startswith(BOOKS)]
         values = {
             name: int(float(value)) for name, value in (line.rsplit(" ", 1) for line in lines)
         }

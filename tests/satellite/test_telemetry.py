@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 from collections.abc import Callable
 from typing import Any
+
+from skyfarer.base.units import MIB
 
 NAMES = (
     "gatherer_writing_offset",
@@ -13,6 +17,8 @@ NAMES = (
     "queue_accepted_total",
     "queue_delivered_total",
     "queue_queued_records",
+    "queue_capacity_seconds",
+    "queue_free_seconds",
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",
     "process_threads",
@@ -48,6 +54,30 @@ def test_metrics_have_the_names_of_the_design_document_and_the_ledger(
             assert samples[f"sender_output_count{{{counted}}}"] == "3"
             assert samples['queue_output_count{pipe="native",status="success"}'] == "3"
             assert samples["grpc_server_connection_count"] == "1"
+
+    asyncio.run(scenario())
+
+
+def test_metrics_say_how_many_seconds_the_queue_lasts_at_the_rate_it_is_written(
+    rig: Callable[..., Any],
+) -> None:
+    async def scenario() -> None:
+        async with rig(up=False, SKYFARER_SATELLITE_QUEUE_CAPACITY_BYTES=str(64 * MIB)) as r:
+
+            async def seconds() -> tuple[float, float]:
+                text = (await r.get("/metrics"))[1]
+                capacity, free = re.findall(r"^queue_(?:capacity|free)_seconds.* (.+)$", text, re.M)
+                return float(capacity), float(free)
+
+            assert await seconds() == (math.inf, math.inf)
+            await r.collect([bytes(1024)] * 100)
+            async with asyncio.timeout(60):
+                while True:
+                    capacity_s, free_s = await seconds()
+                    if capacity_s < math.inf:
+                        break
+                    await asyncio.sleep(0.1)
+            assert 0 < free_s < capacity_s
 
     asyncio.run(scenario())
 

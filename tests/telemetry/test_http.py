@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -25,11 +26,12 @@ PATIENT_S = 60.0
 def serve(
     talk: Callable[[TelemetryServer, Health], Awaitable[None]], idle_timeout_s: float = PATIENT_S
 ) -> None:
-    """Runs `talk` against a server of its own, with one counter at 3."""
+    """Runs `talk` against a server of its own, of a program that has started, one counter at 3."""
 
     async def run() -> None:
         registry, health = Registry(), Health()
         registry.inc(COUNT, 3)
+        health.started()
         server = TelemetryServer(HOST, 0, registry, health, idle_timeout_s=idle_timeout_s)
         await server.start()
         try:
@@ -68,21 +70,40 @@ def test_metrics_are_shown_as_prometheus_text() -> None:
     serve(talk)
 
 
-def test_health_answers_503_until_started_and_when_a_part_is_unwell() -> None:
-    async def talk(server: TelemetryServer, health: Health) -> None:
-        async def answer() -> tuple[bytes, object]:
-            head, _, body = (await ask(server.port, line("GET", "/healthcheck"))).partition(
-                b"\r\n\r\n"
-            )
-            return head.split()[1], json.loads(body)
+async def answer(port: int, path: str) -> tuple[bytes, str]:
+    head, _, body = (await ask(port, line("GET", path))).partition(b"\r\n\r\n")
+    return head.split()[1], body.decode()
 
-        assert await answer() == (b"503", {"score": -1, "details": ""})
-        health.started()
-        assert await answer() == (b"200", {"score": 0, "details": ""})
+
+def test_health_answers_503_when_a_part_is_unwell() -> None:
+    async def talk(server: TelemetryServer, health: Health) -> None:
+        status, body = await answer(server.port, "/healthcheck")
+        assert (status, json.loads(body)) == (b"200", {"score": 0, "details": ""})
         health.set("storage", False, "disk full")
-        assert await answer() == (b"503", {"score": 1, "details": "storage: disk full"})
+        status, body = await answer(server.port, "/healthcheck")
+        assert (status, json.loads(body)) == (b"503", {"score": 1, "details": "storage: disk full"})
 
     serve(talk)
+
+
+def test_a_program_that_is_starting_answers_503_and_shows_no_counts() -> None:
+    async def run() -> None:
+        registry, health = Registry(), Health()
+        registry.inc(COUNT, 3)
+        listener = socket.create_server((HOST, 0))
+        server = TelemetryServer(HOST, 0, registry, health, listener=listener)
+        await server.start()
+        status, body = await answer(server.port, "/healthcheck")
+        assert (status, json.loads(body)) == (b"503", {"score": -1, "details": ""})
+        assert await answer(server.port, "/metrics") == (
+            b"503",
+            "starting; there are no counts yet\n",
+        )
+        health.started()
+        assert (await answer(server.port, "/metrics"))[0] == b"200"
+        await server.stop(1)
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,7 @@ class LiveOap:
         health = Health()
         health.started()
         self._server = QueryServer(
-            "127.0.0.1",
-            self.port,
+            socket.create_server(("127.0.0.1", self.port)),
             self.reader,
             self.reader.ledger,
             health,

@@ -112,8 +112,9 @@ examples:
 """
 
 INSPECT_ABOUT = """\
-What the directory is, who owns it, how full it is, and for each consumer its place and its ledger:
-accepted = delivered + queued + dropped, by reason.
+What the directory is, who owns it, how full it is, how many seconds it lasts at the current rate
+(looking twice, a second apart, while its owner runs), and for each consumer its place and its
+ledger: accepted = delivered + queued + dropped, by reason.
 """
 
 VERIFY_ABOUT = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Commands = argparse._SubParsersAction
 DAMAGED = 1
 DUMP_MODE = 0o600
+PACE_S = 1.0  # between two looks at a queue whose owner runs
 
 
 def add_queue(commands: Commands[Parser]) -> None:
@@ -90,12 +92,18 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _inspect(parsed: argparse.Namespace) -> int:
+    from skyfarer.base.clock import SystemClock
     from skyfarer.cli.queue_text import as_json, as_table
+    from skyfarer.queue.capacity import Watch
     from skyfarer.queue.inspection import inspect
 
     _check(parsed.directory)
-    found = inspect(parsed.directory)
-    print(as_json(found) if parsed.json else as_table(found))
+    watch = Watch(parsed.directory, SystemClock())
+    outlook, found = watch.look(), inspect(parsed.directory)
+    if found.owner.alive:
+        time.sleep(PACE_S)
+        outlook, found = watch.look(), inspect(parsed.directory)
+    print(as_json(found, outlook) if parsed.json else as_table(found, outlook))
     return 0
 
 

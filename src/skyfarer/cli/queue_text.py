@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from skyfarer.base.units import KIB, MIB
+from skyfarer.queue.capacity import Outlook
 from skyfarer.queue.inspection import ConsumerView, Inspection
 from skyfarer.queue.onlooker import GAPS_LISTED_MAX, Gap, Record, Verdict
 from skyfarer.wire.rpc import Kind
@@ -26,11 +28,15 @@ def kind_name(kind: int) -> str:
         return f"KIND_{kind}"
 
 
-def as_json(found: Inspection) -> str:
-    return json.dumps(asdict(found), indent=2)
+def as_json(found: Inspection, outlook: Outlook) -> str:
+    """JSON has no infinity: a queue that nothing is written to lasts null seconds."""
+    figures = {
+        name: value if math.isfinite(value) else None for name, value in outlook._asdict().items()
+    }
+    return json.dumps({**asdict(found), "outlook": figures}, indent=2)
 
 
-def as_table(found: Inspection) -> str:
+def as_table(found: Inspection, outlook: Outlook) -> str:
     room = found.room
     facts = [
         ("queue", found.directory),
@@ -44,11 +50,23 @@ def as_table(found: Inspection) -> str:
         ("records", f"oldest {found.oldest}, writing {found.writing}"),
         ("segments", f"{room.used} used, {room.reusable} reusable, {room.free} free"),
         ("bytes", f"{_size(room.used_bytes)} used, {_size(room.free_bytes)} free"),
+        ("lasts", _lasts(outlook)),
         ("damaged", ", ".join(found.damaged_files) or "none"),
         ("set aside", ", ".join(found.corrupt_files) or "none"),
     ]
     lines = [f"{name:<10} {value}" for name, value in facts]
     return "\n".join([*lines, "", *_columns([_LEDGER, *map(_row, found.consumers)])])
+
+
+def _lasts(outlook: Outlook) -> str:
+    if math.isinf(outlook.capacity_s):
+        room = "for ever" if outlook.free_s else "no longer: it is full"
+        return f"{room}; nothing is being written"
+    rate = f"{outlook.records_per_s:.0f} records, {outlook.bytes_per_s / KIB:.1f} KiB a second"
+    return (
+        f"{outlook.capacity_s:.0f} s at the current rate ({rate}),"
+        f" what is free {outlook.free_s:.0f} s"
+    )
 
 
 def _owner(found: Inspection) -> str:

@@ -18,6 +18,7 @@ from skyfarer.queue.layout import (
     decode_segment_header,
 )
 from skyfarer.queue.meta import Meta
+from skyfarer.queue.records import salt_of
 
 NO_BOUND: Final = sys.maxsize
 
@@ -30,7 +31,8 @@ class MappedSegment:
         self.number = header.number
         self.first = header.first
         self.slots = geometry.slots
-        self.index = view[PAGE_BYTES : geometry.payload_offset]
+        self.salt = salt_of(header.number, header.first)
+        self.index = view[geometry.index]
         self.data = view[geometry.payload_offset :]
         self._page = view[:PAGE_BYTES]
         self._header = header
@@ -105,11 +107,12 @@ class Atlas:
         return segment
 
     def _map(self, extent: Extent) -> MappedSegment | None:
-        """The size is looked at first: a map of a file cut short would kill the process."""
-        size = self._geometry.segment_bytes
+        """The size is looked at first: reading a map beyond the end of a file that somebody cut
+        would kill the process. What is left of such a file is read, and the rest is damaged."""
         try:
             with self._geometry.path(self._directory, extent.number).open("rb") as file:
-                if os.fstat(file.fileno()).st_size != size:
+                size = min(os.fstat(file.fileno()).st_size, self._geometry.segment_bytes)
+                if size <= self._geometry.payload_offset:
                     return None
                 mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         except FileNotFoundError:

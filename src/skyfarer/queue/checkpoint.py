@@ -19,6 +19,7 @@ from typing import Final
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.queue.checksum import crc32c
+from skyfarer.queue.disk import Disk, write_all
 from skyfarer.queue.errors import QueueMissing, disk_error
 from skyfarer.queue.layout import PAGE_BYTES
 
@@ -83,6 +84,29 @@ def peek(directory: Path, name: str, queue_id: bytes) -> Checkpoint | None:
         ) from error
     except OSError as error:
         raise disk_error(error, path, "read") from error
+
+
+def make_durable(disk: Disk, directory: Path, name: str) -> None:
+    """By the writer, which has to know that a commit survives before it gives way to it.
+
+    The last byte of each slot is never used. Storing it makes both pages dirty again: after a sync
+    that failed the kernel takes them for clean, and the next would succeed without writing them.
+    """
+    path = checkpoint_path(directory, name)
+    try:
+        fd = disk.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise disk_error(error, path, "open") from error
+    try:
+        for slot in range(SLOTS):
+            write_all(disk, fd, b"\0", (slot + 1) * PAGE_BYTES - 1)
+        disk.sync_data(fd)
+    except OSError as error:
+        raise disk_error(error, path, "sync") from error
+    finally:
+        disk.close(fd)
 
 
 def checkpoint_path(directory: Path, name: str) -> Path:

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from skyfarer.base.errors import RetryableError
-from skyfarer.queue.disk import Disk
+from skyfarer.base.errors import RetryableError, SkyfarerError
+from skyfarer.queue.disk import Disk, sync_directory
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import Geometry
 
@@ -44,7 +44,8 @@ class GroupCommit:
 
     `sync` runs in one thread at a time and may run beside appends: it has file descriptors of its
     own, and believes of a segment only what was entered before it looked. Nothing is tracked, and
-    nothing costs, until it is called for the first time.
+    nothing costs, until it is called for the first time. Records below `suspect_below` may be in
+    the page cache alone: a sync of them has failed.
     """
 
     def __init__(self, disk: Disk, directory: Path, geometry: Geometry) -> None:
@@ -54,8 +55,9 @@ class GroupCommit:
         self._geometry = geometry
         self._tracking = False
         self._files: dict[int, int] = {}
+        self._names_are_durable = False
         self._lock = threading.Lock()
-        self._suspect_below = 0
+        self.suspect_below = 0
 
     @property
     def crowded(self) -> bool:
@@ -69,7 +71,7 @@ class GroupCommit:
 
     def left(self, writing: int) -> None:
         """The writer has gone on in another segment; records from `writing` on are sound."""
-        self._suspect_below = min(self._suspect_below, writing)
+        self.suspect_below = min(self.suspect_below, writing)
 
     def sync(
         self,
@@ -87,6 +89,7 @@ class GroupCommit:
                     self._watch(number)
             done_below, target = current(), writing()
             self._check_suspects(target, committed)
+            self._sync_names()
             for number in sorted(self._files):
                 self._sync(number)
                 if number < done_below:
@@ -113,17 +116,30 @@ class GroupCommit:
             raise disk_error(error, path, "open") from error
         if self._files.setdefault(number, fd) != fd:
             self._disk.close(fd)
+        self._names_are_durable = False
+
+    def _sync_names(self) -> None:
+        """A file that was made since may still have none after a power cut. The mark is set first:
+        one made meanwhile takes it away again."""
+        if self._names_are_durable:
+            return
+        self._names_are_durable = True
+        try:
+            sync_directory(self._disk, self._directory)
+        except SkyfarerError:
+            self._names_are_durable = False
+            raise
 
     def _sync(self, number: int) -> None:
         try:
             self._disk.sync_data(self._files[number])
         except OSError as error:
-            self._suspect_below = _UNKNOWN
+            self.suspect_below = _UNKNOWN
             self._disk.close(self._files.pop(number))
             raise sync_failed(error, self._geometry.path(self._directory, number)) from error
 
     def _check_suspects(self, target: int, committed: Callable[[], int]) -> None:
-        bound = min(self._suspect_below, target)
+        bound = min(self.suspect_below, target)
         if bound <= self.durable:
             return
         if committed() < bound:
@@ -131,5 +147,5 @@ class GroupCommit:
                 f"{self._directory}: a sync has failed, and records up to {bound} are not known to "
                 "be durable; they are as soon as every consumer has committed them"
             )
-        if self._suspect_below == bound:
-            self._suspect_below = 0
+        if self.suspect_below == bound:
+            self.suspect_below = 0

@@ -118,7 +118,7 @@ class Held:
         starts = accumulate((len(payload) for _, payload in found), initial=0)
         rows = zip(starts, found, strict=False)
         index = b"".join(
-            seal(0, start + n, at, kind, [len(payload)], [payload])
+            seal(n, 0, at, kind, [len(payload)], [payload]).tobytes()
             for n, (at, (kind, payload)) in enumerate(rows)
         )
         data = b"".join(payload for _, payload in found)

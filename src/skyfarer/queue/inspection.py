@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from skyfarer.queue.checkpoint import peek
 from skyfarer.queue.errors import disk_error
+from skyfarer.queue.fill import consumer_names, held_and_used, written_bytes
 from skyfarer.queue.layout import FORMAT_VERSION, PAGE_BYTES, Extent, decode_segment_header
 from skyfarer.queue.meta import Meta, read_meta
 from skyfarer.queue.ownership import Owner, owner_of
 from skyfarer.queue.state import map_state
 from skyfarer.queue.survey import Look
-
-_CONSUMER = "consumer-"
-_UNFINISHED = ".new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,8 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """`damaged_files` would be set aside at the next start of a writer, `corrupt_files` were."""
+    """`damaged_files` would be set aside at the next start of a writer, `corrupt_files` were.
+    `written_bytes` is what `fill` says of it."""
 
     directory: str
     format_version: int
@@ -72,6 +70,7 @@ class Inspection:
     owner: Owner
     oldest: int
     writing: int
+    written_bytes: int
     consumers: tuple[ConsumerView, ...]
     room: Room
     damaged_files: tuple[str, ...]
@@ -85,6 +84,7 @@ def inspect(directory: Path) -> Inspection:
     try:
         consumers, oldest, writing = _ledgers(directory, meta)
         live, damaged = segment_files(directory, meta)
+        written = written_bytes(directory, shape, live, writing)
         corrupt = sorted(path.name for path in directory.glob("*.corrupt"))
         owner = owner_of(directory)
     except OSError as error:
@@ -98,6 +98,7 @@ def inspect(directory: Path) -> Inspection:
         owner=owner,
         oldest=oldest,
         writing=writing,
+        written_bytes=written,
         consumers=consumers,
         room=_room(meta, live, oldest, writing, consumers),
         damaged_files=tuple(damaged),
@@ -156,7 +157,7 @@ def _judge(file: BinaryIO, path: Path, meta: Meta) -> Extent | Look:
 
 
 def _ledgers(directory: Path, meta: Meta) -> tuple[tuple[ConsumerView, ...], int, int]:
-    names = list(_consumer_names(directory))
+    names = list(consumer_names(directory))
     places = [peek(directory, name, meta.queue_id) for name in names]
     state = map_state(directory, meta.queue_id)
     try:
@@ -181,26 +182,18 @@ def _ledger(committed: int, dropped: dict[str, int], oldest: int, writing: int) 
     )
 
 
-def _consumer_names(directory: Path) -> Iterator[str]:
-    for path in sorted(directory.glob(f"{_CONSUMER}*")):
-        if path.suffix != _UNFINISHED:
-            yield path.name.removeprefix(_CONSUMER)
-
-
 def _room(
     meta: Meta, live: list[Extent], oldest: int, writing: int, consumers: tuple[ConsumerView, ...]
 ) -> Room:
     """A consumer whose file is damaged holds everything, as it does for the writer."""
     shape = meta.geometry
     wanted = min((c.ledger.committed if c.ledger else 0 for c in consumers), default=0)
-    ends = [*(extent.first for extent in live[1:]), writing]
-    held = [end for end in ends[: len(live)] if end > oldest]
-    used = sum(end > wanted for end in held)
+    held, used = held_and_used(live, oldest, writing, wanted)
     return Room(
         segments=shape.segments,
         used=used,
-        reusable=len(held) - used,
-        free=shape.segments - len(held),
+        reusable=held - used,
+        free=shape.segments - held,
         used_bytes=used * shape.segment_bytes,
         free_bytes=(shape.segments - used) * shape.segment_bytes,
     )

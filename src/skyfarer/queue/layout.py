@@ -4,7 +4,7 @@ segment file                                   sealed page (segment header, `met
 +-----------------+ 0                          +----------------------+ 0
 | header (sealed) |                            | body | crc32c | 0 …  |
 +-----------------+ 4096                       +----------------------+ 2048
-| index: slots×16 |                            | the same again       |
+| index: slots×20 |                            | the same again       |
 +-----------------+ payload_offset             +----------------------+ 4096
 | payloads        |
 +-----------------+ segment_bytes              all integers little-endian
@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 from skyfarer.base.units import GIB, KIB
 from skyfarer.queue.checksum import crc32c
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 PAGE_BYTES: Final = 4096
-SLOT_BYTES: Final = 16
+SLOT_BYTES: Final = 20
 SEGMENT_TO_INDEX: Final = 16
 SEGMENT_BYTES_MIN: Final = 16 * KIB
 SEGMENT_BYTES_MAX: Final = 1 * GIB
@@ -42,7 +42,7 @@ class Geometry:
 
     @property
     def payload_offset(self) -> int:
-        """A sixteenth is header and index: a slot per 256 bytes, less the header. That way the
+        """A sixteenth is header and index: a slot per 320 bytes, less the header. That way the
         payloads of a large segment begin on a large power of two, as the page cache likes."""
         return max(2, -(-self.segment_bytes // SEGMENT_TO_INDEX // PAGE_BYTES)) * PAGE_BYTES
 
@@ -51,11 +51,18 @@ class Geometry:
         return (self.payload_offset - PAGE_BYTES) // SLOT_BYTES
 
     @property
+    def index(self) -> slice:
+        return slice(PAGE_BYTES, PAGE_BYTES + self.slots * SLOT_BYTES)
+
+    @property
     def payload_bytes(self) -> int:
         return self.segment_bytes - self.payload_offset
 
+    def name(self, number: int) -> str:
+        return f"{number % self.segments:05d}.seg"
+
     def path(self, directory: Path, number: int) -> Path:
-        return directory / f"{number % self.segments:05d}.seg"
+        return directory / self.name(number)
 
 
 class Extent(NamedTuple):

@@ -26,8 +26,8 @@ class DirectoryLock:
             raise disk_error(error, self._path, "open") from error
         try:
             self._disk.lock(fd)
-            self._disk.truncate(fd, 0)
-            self._disk.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+            # Padded, because cutting the file to the id before costs more than all of recovery.
+            self._disk.pwrite(fd, f"{os.getpid()}\n".encode().ljust(_PID_BYTES_MAX), 0)
         except BlockingIOError as error:
             owner = os.pread(fd, _PID_BYTES_MAX, 0).decode("ascii", "replace").strip()
             self._disk.close(fd)

@@ -13,7 +13,7 @@ from skyfarer.queue.atlas import Atlas, MappedSegment
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import SLOT_BYTES
 from skyfarer.queue.meta import read_meta
-from skyfarer.queue.records import failures
+from skyfarer.queue.records import ENTRY_WORDS, failures
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run, lost
 from skyfarer.queue.state import State, map_state
 from skyfarer.queue.wake import Sleeper
@@ -136,10 +136,13 @@ def _checked(segment: MappedSegment, start: int, end: int, bytes_max: int) -> Ru
     stop = min(end - segment.first, segment.slots)
     if len(segment.data) > bytes_max:
         words = segment.index.cast("I")
-        limit = words[4 * begin] + bytes_max
+        limit = words[ENTRY_WORDS * begin] + bytes_max
         slots = range(begin + 1, stop)
-        stop = begin + 1 + bisect_right(slots, limit, key=lambda s: words[4 * s] + words[4 * s + 1])
+        stop = begin + 1 + bisect_right(slots, limit, key=lambda slot: _end(words, slot))
+    damaged = failures(segment.salt, begin, stop, segment.index, segment.data)
     index = segment.index[begin * SLOT_BYTES : stop * SLOT_BYTES]
-    damaged = failures(segment.number, start, index, segment.data)
-    sequences = tuple(start + position for position in damaged)
-    return Run(start, stop - begin, index, segment.data, sequences)
+    return Run(start, stop - begin, index, segment.data, tuple(map(segment.first.__add__, damaged)))
+
+
+def _end(words: memoryview, slot: int) -> int:
+    return int(words[ENTRY_WORDS * slot] + words[ENTRY_WORDS * slot + 1])

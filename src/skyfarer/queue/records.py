@@ -1,63 +1,152 @@
-"""The index entry of a record and the checksum that binds it to its place.
+"""The index entry of a record, and the two checksums that bind it to its place and its bytes.
 
-    entry, 16 bytes     | start u32 | length u32 | kind u32 | crc u32 |
-    crc = CRC32C( segment number u64, sequence u64, start u32, length u32, kind u32, payload )
+    entry, 20 bytes     | start u32 | length u32 | kind u32 | crc u32 | check u32 |
 
-The segment number is never used twice, so bytes of an earlier lap of the ring cannot validate, and
-neither can an entry or a payload that a fault moved elsewhere. `kind` is never 0, so an all-zero
-entry is never a record.
+    salt  = CRC32C( segment number u64, first sequence u64 ) / 2
+    crc   = CRC32C( payload ), begun with the crc of the record before, or with the salt
+    check = CRC32C( the 16 bytes before it ), begun with salt + slot
 
-Both functions run whole batches through C iterators: at 1 KB per record the Python loop around
-the checksum would cost more than the checksum.
+`check` makes an entry good for one slot of one lap of the ring: a segment number is never used
+twice, so neither stale bytes nor an entry that a fault moved elsewhere can pass.
+
+`crc` is a chain, so a whole run costs one checksum over bytes that lie back to back, at the speed
+of memory, from the entry before the run to its last. Only when that fails is every record looked
+at. A payload that is damaged costs itself: the next goes on from the crc its entry states. An entry
+that is damaged costs its record: what it stated for the next is computed from the bytes instead.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from itertools import accumulate, compress, count, repeat
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, compress, count
 from operator import add, ne
 from typing import Final
 
 from skyfarer.queue.checksum import crc32c
+from skyfarer.queue.layout import SLOT_BYTES
 
 KIND_MAX: Final = 0xFFFF_FFFF
+ENTRY_WORDS: Final = SLOT_BYTES // 4
 
-_bind = struct.Struct("<QQIII").pack
-_entry = struct.Struct("<IIII").pack
+_START, _LENGTH, _KIND, _CRC, _CHECK = range(ENTRY_WORDS)
+_CHECKED_BYTES: Final = 4 * _CHECK
+_unpack: Final = struct.Struct("16s4x")
+_unpack_many: Final = struct.Struct("16s4x" * 64)
+_pack_checked = struct.Struct("<IIII").pack
+_pack_check = struct.Struct("<I").pack
+_pack_place = struct.Struct("<QQ").pack
+
+
+def salt_of(number: int, first: int) -> int:
+    """Of 31 bits, so that it may grow by any slot and still be a checksum's beginning."""
+    return crc32c(_pack_place(number, first)) >> 1
+
+
+def chained(crc: int, payload: bytes | memoryview) -> int:
+    return crc32c(payload, crc)
+
+
+def seal_one(beginning: int, start: int, length: int, kind: int, crc: int) -> bytes:
+    """One entry; `beginning` is the salt plus the slot."""
+    checked = _pack_checked(start, length, kind, crc)
+    return checked + _pack_check(crc32c(checked, beginning))
 
 
 def seal(
-    number: int,
-    sequence: int,
+    beginning: int,
+    crc: int,
     start: int,
     kind: int,
     lengths: Sequence[int],
     payloads: Sequence[bytes | memoryview],
-) -> bytes:
-    """Index entries of payloads that lie back to back from `start` in segment `number`."""
-    if len(lengths) == 1:
-        length = lengths[0]
-        crc = crc32c(payloads[0], crc32c(_bind(number, sequence, start, length, kind)))
-        return _entry(start, length, kind, crc)
-    starts = list(accumulate(lengths[:-1], initial=start))
-    binds = map(_bind, repeat(number), count(sequence), starts, lengths, repeat(kind))
-    crcs = map(crc32c, payloads, map(crc32c, binds))
-    return b"".join(map(_entry, starts, lengths, repeat(kind), crcs))
+) -> array[int]:
+    """Entries of payloads that lie back to back from `start`, behind a record whose crc is `crc`.
+
+    `beginning` is the salt plus the slot of the first.
+    """
+    slots = len(lengths)
+    words = array("I", bytes(SLOT_BYTES * slots))
+    words[_START::ENTRY_WORDS] = array("I", accumulate(lengths[:-1], initial=start))
+    words[_LENGTH::ENTRY_WORDS] = array("I", lengths)
+    words[_KIND::ENTRY_WORDS] = array("I", (kind,)) * slots
+    crcs = array("I", accumulate(payloads, chained, initial=crc))
+    words[_CRC::ENTRY_WORDS] = crcs[1:]
+    words[_CHECK::ENTRY_WORDS] = array("I", _checks(memoryview(words).cast("B"), beginning))
+    return words
 
 
-def failures(number: int, sequence: int, index: memoryview, data: memoryview) -> list[int]:
-    """Positions in `index` whose record is not exactly what was appended under that sequence."""
-    words = index.cast("I")
-    starts, lengths, kinds, crcs = (words[field::4].tolist() for field in range(4))
-    binds = map(_bind, repeat(number), count(sequence), starts, lengths, kinds)
-    views = map(data.__getitem__, map(slice, starts, map(add, starts, lengths)))
-    found = map(crc32c, views, map(crc32c, binds))
-    return list(compress(count(), map(ne, crcs, found)))
+def last_crc(entries: array[int]) -> int:
+    return entries[_CRC - ENTRY_WORDS]
+
+
+def failures(
+    salt: int, begin: int, stop: int, index: memoryview, data: memoryview
+) -> Sequence[int]:
+    """Slots from `begin` up to `stop` whose record is not exactly what was appended there.
+
+    `index` and `data` are those of the whole segment.
+    """
+    if begin == stop:
+        return ()
+    entries = index[begin * SLOT_BYTES : stop * SLOT_BYTES]
+    words = entries.cast("I")
+    stated = words[_CHECK::ENTRY_WORDS].tolist()
+    wrong = set(compress(count(begin), map(ne, stated, _checks(entries, salt + begin))))
+    behind, crc, _ = chain_before(begin, salt, index)
+    if not wrong and behind == begin:
+        end = words[_START - ENTRY_WORDS] + words[_LENGTH - ENTRY_WORDS]
+        if crc32c(data[words[_START] : end], crc) == words[_CRC - ENTRY_WORDS]:
+            return ()
+    return _walk(salt, begin, stop, index, data, wrong)
 
 
 def payload_views(index: memoryview, data: memoryview) -> list[memoryview]:
     words = index.cast("I")
-    starts = words[0::4].tolist()
-    ends = map(add, starts, words[1::4].tolist())
+    starts = words[_START::ENTRY_WORDS].tolist()
+    ends = map(add, starts, words[_LENGTH::ENTRY_WORDS].tolist())
     return list(map(data.__getitem__, map(slice, starts, ends)))
+
+
+def kinds_of(index: memoryview) -> list[int]:
+    return index.cast("I")[_KIND::ENTRY_WORDS].tolist()
+
+
+def chain_before(slot: int, salt: int, index: memoryview) -> tuple[int, int, int]:
+    """The nearest good entry before `slot`: the slot behind it, its crc and its payload's end."""
+    words = index.cast("I")
+    while slot:
+        at = (slot - 1) * SLOT_BYTES
+        start, length, _, crc, check = words[at // 4 : at // 4 + ENTRY_WORDS].tolist()
+        if crc32c(index[at : at + _CHECKED_BYTES], salt + slot - 1) == check:
+            return slot, crc, start + length
+        slot -= 1
+    return 0, salt, 0
+
+
+def _checks(entries: memoryview, beginning: int) -> Iterator[int]:
+    """What the `check` of each entry should be."""
+    many = len(entries) - len(entries) % _unpack_many.size
+    checked = chain(_unpack_many.iter_unpack(entries[:many]), _unpack.iter_unpack(entries[many:]))
+    return map(crc32c, chain.from_iterable(checked), count(beginning))
+
+
+def _walk(
+    salt: int, begin: int, stop: int, index: memoryview, data: memoryview, wrong: set[int]
+) -> list[int]:
+    words = index.cast("I")
+    _, crc, end = chain_before(begin, salt, index)
+    failed = []
+    for slot in range(begin, stop):
+        if slot in wrong:
+            failed.append(slot)
+            continue
+        at = slot * ENTRY_WORDS
+        start, length, _, stated = words[at : at + _CHECK].tolist()
+        crc = crc32c(data[end:start], crc)  # payloads whose entries are damaged
+        end = start + length
+        if crc32c(data[start:end], crc) != stated:
+            failed.append(slot)
+        crc = stated
+    return failed

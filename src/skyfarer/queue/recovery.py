@@ -1,7 +1,7 @@
 """What a directory holds after any end of its last writer.
 
 Segments are taken as their headers say, in order of number. The records of each but the last run up
-to the `first` of the next; the last is scanned. Behind its last valid record,
+to the `first` of the next; the last is searched for its last valid record. Behind that,
 
 - leftovers of an append that never returned are a torn tail, and are cut;
 - numbers below what was promised (a `writing` shown to readers, a commit) were accepted, and are
@@ -24,7 +24,7 @@ from skyfarer.queue.disk import Disk, write_all
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, Extent, Geometry
 from skyfarer.queue.meta import Meta
-from skyfarer.queue.records import failures
+from skyfarer.queue.records import chain_before, failures, salt_of
 from skyfarer.queue.survey import survey
 
 _log = logging.getLogger(__name__)
@@ -32,11 +32,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The newest segment goes on at `slot` and at payload offset `start`."""
+    """The newest segment goes on at `slot`, at payload offset `start`, behind a record with `crc`
+    (its salt when it holds none)."""
 
     extent: Extent
     slot: int
     start: int
+    crc: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Recovered:
 def recover(
     disk: Disk, directory: Path, meta: Meta, shown: tuple[int, int] | None, committed: int
 ) -> Recovered:
-    """The caller owns the directory. Reads every header and one whole segment.
+    """The caller owns the directory. Reads every header, an index and, unless it is torn, a record.
 
     `shown` are the `oldest` and `writing` last shown to readers, None when that is not known.
     """
@@ -100,34 +102,39 @@ def _recover_tail(
 ) -> tuple[Tail, int, int]:
     """Where the newest segment goes on, entries cut as torn, and promised records it lacks."""
     path = geometry.path(directory, newest.number)
-    valid, start, touched = _scan(path, geometry, newest)
-    slot = max(valid, promised - newest.first)
-    if touched > slot:
-        cut_entries(disk, path, slot, touched)
-    return Tail(newest, slot, start), max(0, touched - slot), slot - valid
-
-
-def _scan(path: Path, geometry: Geometry, extent: Extent) -> tuple[int, int, int]:
-    """Slots up to the last valid record, where its payload ends, and slots ever touched."""
+    salt = salt_of(newest.number, newest.first)
     with path.open("rb") as file:
         mapped = mmap.mmap(file.fileno(), geometry.segment_bytes, access=mmap.ACCESS_READ)
     view = memoryview(mapped)
-    index = view[PAGE_BYTES : geometry.payload_offset]
+    index, data = view[geometry.index], view[geometry.payload_offset :]
     touched = _touched(index)
-    entries, data = index[: touched * SLOT_BYTES], view[geometry.payload_offset :]
-    damaged = set(failures(extent.number, extent.first, entries, data))
-    valid = touched
-    while valid and valid - 1 in damaged:
-        valid -= 1
-    last = index.cast("I")[4 * (valid - 1) : 4 * valid].tolist() if valid else [0, 0]
-    return valid, last[0] + last[1], touched
+    valid = _valid(salt, touched, index, data)
+    slot = max(valid, promised - newest.first)
+    if touched > slot:
+        cut_entries(disk, path, slot, touched)
+    _, crc, start = chain_before(min(slot, touched), salt, index)
+    return Tail(newest, slot, start, crc), max(0, touched - slot), slot - valid
+
+
+def _valid(salt: int, touched: int, index: memoryview, data: memoryview) -> int:
+    """The slot behind the last record that is whole.
+
+    Sought from behind, so one record is read where nothing is torn: whether those before it are
+    whole changes nothing about where writing goes on, and readers will see.
+    """
+    slot, *_ = chain_before(touched, salt, index)
+    while slot and failures(salt, slot - 1, slot, index, data):
+        slot, *_ = chain_before(slot - 1, salt, index)
+    return slot
 
 
 def _touched(index: memoryview) -> int:
-    """Slots up to the last that is not zero; most of an index never is, so whole pages go first."""
-    end, blank = len(index), bytes(PAGE_BYTES)
-    while end and index[end - PAGE_BYTES : end].tobytes() == blank:
-        end -= PAGE_BYTES
+    """Slots up to the last that is not zero; most of an index never is, so blocks go first."""
+    end = len(index)
+    for block_bytes in (16 * PAGE_BYTES, PAGE_BYTES):
+        blank = bytes(block_bytes)
+        while end and index[max(0, end - block_bytes) : end].tobytes() == blank[:end]:
+            end -= min(end, block_bytes)
     last = index[max(0, end - PAGE_BYTES) : end].tobytes().rstrip(b"\0")
     return -(-(max(0, end - PAGE_BYTES) + len(last)) // SLOT_BYTES)
 

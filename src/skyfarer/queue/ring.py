@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from skyfarer.base.clock import Clock, SystemClock
-from skyfarer.queue.checkpoint import checkpoint_path
+from skyfarer.queue.checkpoint import make_durable
 from skyfarer.queue.disk import Disk, sync_directory, sync_file
 from skyfarer.queue.errors import QueueFull, RecordTooLarge, disk_error
 from skyfarer.queue.layout import Extent
@@ -115,7 +115,6 @@ class Ring:
         while self.live and self.live[-1].first >= sequence:
             self._next_number = self.live.pop().number
             self._unlink(self._next_number)
-        sync_directory(self._disk, self._directory)
         if self.live:
             newest = self.live[-1]
             path = self._geometry.path(self._directory, newest.number)
@@ -123,6 +122,7 @@ class Ring:
                 cut_entries(self._disk, path, sequence - newest.first, self._geometry.slots)
             except OSError as error:
                 raise disk_error(error, path, "cut") from error
+        sync_directory(self._disk, self._directory)
 
     def close(self) -> None:
         for segment in self._spare:
@@ -157,7 +157,7 @@ class Ring:
             return
         if self._durable:
             for name in self._consumers:
-                sync_file(self._disk, checkpoint_path(self._directory, name))
+                make_durable(self._disk, self._directory, name)
         for _ in range(segments):
             end = self.live[1].first
             self._state.publish_oldest(end)

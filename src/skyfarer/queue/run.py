@@ -8,7 +8,7 @@ from itertools import compress
 from typing import Final, TypeVar
 
 from skyfarer.queue.layout import SLOT_BYTES
-from skyfarer.queue.records import payload_views
+from skyfarer.queue.records import kinds_of, payload_views
 
 T = TypeVar("T")
 
@@ -20,10 +20,10 @@ OVERFLOW: Final = "overflow"
 class Run:
     """Numbers `first` to `end - 1`, each a record in `index` or a number in `damaged`.
 
-    `index` is raw: `count` entries of 16 bytes (u32 start, length, kind, crc), those of damaged
-    records included; it is empty for a run of lost numbers. `data` is the payload region of the
-    whole segment, read-only and not copied. When nothing is damaged the payloads lie back to back,
-    so the starts and the end of the last are the offsets of an Arrow binary array over `data`.
+    `index` is raw: `count` entries of 20 bytes (u32 start, length, kind, crc, check), those of
+    damaged records included; it is empty for a run of lost numbers. `data` is the payload region of
+    the whole segment, read-only and not copied. When nothing is damaged the payloads lie back to
+    back: the starts and the end of the last are the offsets of an Arrow binary array over `data`.
 
     For a consumer's own process the bytes stay as they are until that consumer commits past them.
     """
@@ -49,7 +49,7 @@ class Run:
         return self._whole(payload_views(self.index, self.data))
 
     def kinds(self) -> list[int]:
-        return self._whole(self.index.cast("I")[2::4].tolist())
+        return self._whole(kinds_of(self.index))
 
     def sequences(self) -> Sequence[int]:
         every = range(self.first, self.first + len(self.index) // SLOT_BYTES)

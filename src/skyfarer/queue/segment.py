@@ -20,58 +20,104 @@ from __future__ import annotations
 
 import mmap
 import os
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
+from skyfarer.base.errors import RetryableError
+from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import (
     BUFFERS_PER_WRITE_MAX,
     Disk,
     create_whole,
     write_all,
     write_buffers,
+    write_pages,
 )
 from skyfarer.queue.durability import sync_failed
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, SegmentHeader
 from skyfarer.queue.meta import Meta
-from skyfarer.queue.records import seal
+from skyfarer.queue.records import ENTRY_WORDS, last_crc, salt_of, seal, seal_one
 from skyfarer.queue.recovery import Tail
 
 
 class Segment:
-    """Open for writing. What is placed does not exist until it is entered."""
+    """Open for writing. What is placed does not exist until it is entered.
+
+    `room` is the longest single record it takes, -1 when it takes none.
+    """
 
     def __init__(self, disk: Disk, directory: Path, meta: Meta, number: int) -> None:
         geometry = meta.geometry
         self.number = number
         self.first = 0
-        self.slots_left = self._slots = geometry.slots
-        self.bytes_left = self._payload_bytes = geometry.payload_bytes
-        self._payload_offset = geometry.payload_offset
-        self._queue_id = meta.queue_id
-        self._has_header = False
         self.trusted = True
-        self._entries = b""
+        self.room = -1
+        self._slots = geometry.slots
+        self._payload_offset = geometry.payload_offset
+        self._payload_bytes = geometry.payload_bytes
+        self._queue_id = meta.queue_id
+        self._salt = 0
+        self._crc = 0
+        self._last = b""
+        self._slot = 0
+        self._start = 0
+        self._entries: array[int] = array("I")
         self._entered_bytes = 0
         self._path = geometry.path(directory, number)
         self._disk = disk
         self._fd, self._map = _open(disk, self._path, geometry.payload_offset)
 
-    def resume(self, first: int, slot: int, start: int) -> None:
-        """Continues after recovery behind `slot` records that end at payload offset `start`."""
-        self.first, self._has_header = first, True
-        self.slots_left = self._slots - slot
-        self.bytes_left = self._payload_bytes - start
+    @property
+    def slots_left(self) -> int:
+        return self._slots - self._slot if self.trusted else 0
+
+    @property
+    def bytes_left(self) -> int:
+        return self._payload_bytes - self._start
+
+    def resume(self, tail: Tail) -> None:
+        """Continues after recovery."""
+        self.first = tail.extent.first
+        self._salt, self._crc = salt_of(self.number, self.first), tail.crc
+        self._advance(tail.slot, tail.start)
+        self._last = self._map[self._entry_at() - SLOT_BYTES : self._entry_at()]
+
+    def distrust(self) -> None:
+        """It takes no other record."""
+        self.trusted = False
+        self.room = -1
 
     def wipe(self, durable: bool) -> None:
         try:
-            write_all(self._disk, self._fd, bytes(self._payload_offset), 0)
+            write = write_pages if durable else write_all
+            write(self._disk, self._fd, bytes(self._payload_offset), 0)
             if durable:
                 self.trusted = False
                 self._disk.sync_data(self._fd)
                 self.trusted = True
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
+
+    def put(self, sequence: int, kind: int, payload: bytes | memoryview, length: int) -> None:
+        """`place` and `enter` of one record within `room`, in the fewest steps."""
+        start, slot = self._start, self._slot
+        crc = crc32c(payload, self._crc)
+        try:
+            if self._disk.pwrite(self._fd, payload, self._payload_offset + start) != length:
+                write_all(self._disk, self._fd, payload, self._payload_offset + start)
+        except OSError as error:
+            raise disk_error(error, self._path, "write to") from error
+        at = PAGE_BYTES + slot * SLOT_BYTES
+        if self._map[at - SLOT_BYTES : at] != self._last:
+            raise self._damaged()
+        self._last = entry = seal_one(self._salt + slot, start, length, kind, crc)
+        self._map[at : at + SLOT_BYTES] = entry
+        self._crc = crc
+        self._slot = slot = slot + 1
+        self._start = start = start + length
+        self.room = self._payload_bytes - start if slot < self._slots else -1
 
     def place(
         self,
@@ -82,12 +128,13 @@ class Segment:
         total: int,
     ) -> None:
         """Writes payloads behind those entered and makes their entries. May be repeated."""
-        start = self._payload_bytes - self.bytes_left
-        if not self._has_header:
+        if not self._slot:
             self.first = sequence
-        self._entries = seal(self.number, sequence, start, kind, lengths, payloads)
+            self._salt = self._crc = salt_of(self.number, sequence)
+        beginning = self._salt + self._slot
+        self._entries = seal(beginning, self._crc, self._start, kind, lengths, payloads)
         self._entered_bytes = total
-        offset = self._payload_offset + start
+        offset = self._payload_offset + self._start
         try:
             if len(payloads) > BUFFERS_PER_WRITE_MAX or total != self._disk.pwritev(
                 self._fd, payloads, offset
@@ -95,18 +142,37 @@ class Segment:
                 write_buffers(self._disk, self._fd, payloads, offset)
         except OSError as error:
             raise disk_error(error, self._path, "write to") from error
+        at = self._entry_at()
+        if self._slot and self._map[at - SLOT_BYTES : at] != self._last:
+            raise self._damaged()
 
     def enter(self) -> None:
         """Makes what was placed last records. Cannot fail."""
-        if not self._has_header:
+        if not self._slot:
             header = SegmentHeader(self.number, self.first, self._queue_id)
             self._map[:PAGE_BYTES] = header.encode()
-            self._has_header = True
-        entries = self._entries
-        at = self._payload_offset - self.slots_left * SLOT_BYTES
-        self._map[at : at + len(entries)] = entries
-        self.slots_left -= len(entries) // SLOT_BYTES
-        self.bytes_left -= self._entered_bytes
+        entries, at = self._entries, self._entry_at()
+        self._map[at : at + 4 * len(entries)] = entries
+        self._last = entries[-ENTRY_WORDS:].tobytes()
+        self._crc = last_crc(entries)
+        self._advance(len(entries) // ENTRY_WORDS, self._entered_bytes)
+
+    def _entry_at(self) -> int:
+        return PAGE_BYTES + self._slot * SLOT_BYTES
+
+    def _advance(self, slots: int, payload_bytes: int) -> None:
+        self._slot += slots
+        self._start += payload_bytes
+        self.room = self.bytes_left if self.slots_left else -1
+
+    def _damaged(self) -> RetryableError:
+        """The last entry is not what it was: a file that somebody cut is zeros again where it
+        grows. A record whose crc goes on from there could not be proven."""
+        self.distrust()
+        return RetryableError(
+            f"{self._path} was cut or overwritten by someone else; the queue goes on in another "
+            "segment, and records that were in this one are counted as lost when they are read"
+        )
 
     def sync(self) -> None:
         """What was entered survives a power cut. Never to be called again once it has failed: the
@@ -114,7 +180,7 @@ class Segment:
         try:
             self._disk.sync_data(self._fd)
         except OSError as error:
-            self.trusted = False
+            self.distrust()
             raise sync_failed(error, self._path) from error
 
     def close(self) -> None:
@@ -150,7 +216,7 @@ def free_segment(
 def resumed_segment(disk: Disk, directory: Path, meta: Meta, tail: Tail) -> Segment:
     """The newest segment after recovery, open behind its last record."""
     segment = Segment(disk, directory, meta, tail.extent.number)
-    segment.resume(tail.extent.first, tail.slot, tail.start)
+    segment.resume(tail)
     return segment
 
 

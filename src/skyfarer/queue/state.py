@@ -1,12 +1,16 @@
 """`state`: the numbers a writer shows to readers, in one mapped page.
 
-    word (u64)   0 magic   1–2 queue id   3 starts   4, 5 writing   6, 7 oldest
+    word (u64)   0 magic   1–2 queue id   3 starts   4, 5 writing   6, 7 oldest   8, 9 suspect
 
 A reader needs no lock: each number is an aligned 8-byte store. Each is kept twice and the smaller
 is believed, because too small is always safe (readers wait, recovery scans) while a flipped bit
 that made one larger would invent records or skip them. Nothing here is needed to recover: the
 segments say it all, unless some are damaged, and then `writing` tells how much was promised and
 `oldest` what had been given up before.
+
+`suspect` is for the writer that comes after one whose sync has failed: records below it are in the
+page cache and perhaps nowhere else, and the kernel will not say so a second time. There the larger
+is believed. After a power cut the page cache is gone, and with it all that was suspect.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ _WORD: Final = 1 << 64
 _STARTS: Final = 3
 _WRITING: Final = 4
 _OLDEST: Final = 6
+_SUSPECT: Final = 8
 
 
 class State:
@@ -43,6 +48,10 @@ class State:
         return min(self._words[_OLDEST], self._words[_OLDEST + 1])
 
     @property
+    def suspect(self) -> int:
+        return max(self._words[_SUSPECT], self._words[_SUSPECT + 1])
+
+    @property
     def starts(self) -> int:
         """Changes whenever a writer has recovered the directory: what a reader remembers of it
         may be wrong from then on."""
@@ -56,6 +65,10 @@ class State:
     def publish_oldest(self, sequence: int) -> None:
         self._words[_OLDEST] = sequence
         self._words[_OLDEST + 1] = sequence
+
+    def publish_suspect(self, sequence: int) -> None:
+        self._words[_SUSPECT] = sequence
+        self._words[_SUSPECT + 1] = sequence
 
     def belongs_to(self, queue_id: bytes) -> bool:
         return self._words[0] == _MAGIC and self._words[1:3].tobytes() == queue_id

@@ -25,10 +25,14 @@ def survey(disk: Disk, directory: Path, meta: Meta) -> tuple[list[Extent], int]:
     Losses are not counted here: they are the gaps between extents.
     """
     geometry = meta.geometry
-    looks = {
-        position: _look(geometry.path(directory, position), meta)
-        for position in range(geometry.segments)
-    }
+    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        looks = {
+            position: _look(disk, place, directory, geometry.name(position), meta)
+            for position in range(geometry.segments)
+        }
+    finally:
+        os.close(place)
     live = sorted(look for look in looks.values() if isinstance(look, Extent))
     within = range(live[0].number, live[-1].number)[-geometry.segments :] if live else ()
     expected = {number % geometry.segments for number in within}
@@ -42,32 +46,39 @@ def survey(disk: Disk, directory: Path, meta: Meta) -> tuple[list[Extent], int]:
     return live, len(corrupt)
 
 
-def _look(path: Path, meta: Meta) -> Extent | Look:
+def _look(disk: Disk, place: int, directory: Path, name: str, meta: Meta) -> Extent | Look:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(name, os.O_RDWR | os.O_CLOEXEC, dir_fd=place)
     except FileNotFoundError:
         return Look.FREE
     except OSError as error:
-        raise disk_error(error, path, "open") from error
+        raise disk_error(error, directory / name, "open") from error
     try:
-        return _judge(fd, path, meta)
+        return _judge(disk, fd, name, meta)
     except OSError as error:
         if error.errno != errno.EIO:
-            raise disk_error(error, path, "read") from error
+            raise disk_error(error, directory / name, "read") from error
         return Look.GARBLED
     finally:
         os.close(fd)
 
 
-def _judge(fd: int, path: Path, meta: Meta) -> Extent | Look:
+def _judge(disk: Disk, fd: int, name: str, meta: Meta) -> Extent | Look:
     geometry = meta.geometry
-    if os.fstat(fd).st_size != geometry.segment_bytes:
+    size = os.fstat(fd).st_size
+    if not geometry.payload_offset <= size <= geometry.segment_bytes:
         return Look.GARBLED
     page = os.pread(fd, PAGE_BYTES, 0)
     header = decode_segment_header(page, meta.queue_id)
+    if header is not None and geometry.name(header.number) != name:
+        return Look.GARBLED
     if header is not None:
-        at_home = geometry.path(path.parent, header.number) == path
-        return Extent(header.number, header.first) if at_home else Look.GARBLED
+        if size < geometry.segment_bytes:
+            # Somebody cut it. What is left of it is good, and the rest is what readers will miss.
+            disk.allocate(fd, geometry.segment_bytes)
+        return Extent(header.number, header.first)
+    if size < geometry.segment_bytes:
+        return Look.GARBLED
     if not any(os.pread(fd, geometry.payload_offset - PAGE_BYTES, PAGE_BYTES)):
         return Look.FREE
     return Look.GARBLED if any(page) else Look.WIPED

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import getpid
+from os import getpid, register_at_fork
+from weakref import WeakSet
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
-from skyfarer.queue.checkpoint import checkpoint_path
+from skyfarer.queue.checkpoint import make_durable
 from skyfarer.queue.disk import Disk, make_directory, sync_tree
 from skyfarer.queue.durability import GroupCommit, SyncFailed
 from skyfarer.queue.errors import RecordTooLarge
@@ -21,6 +22,18 @@ from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.split import split
 from skyfarer.queue.state import State, open_state
 from skyfarer.queue.wake import Waker
+
+_started: WeakSet[Writer] = WeakSet()
+
+
+def _disown() -> None:
+    """In a forked child: what it inherited is its parent's. Asking for the process id with every
+    append would cost a system call."""
+    for writer in _started:
+        writer.disown()
+
+
+register_at_fork(after_in_child=_disown)
 
 
 class Writer:
@@ -86,35 +99,20 @@ class Writer:
         `block_timeout_s`, until a consumer has made room. A process killed inside the call leaves
         some first records of the batch, whole, or none.
         """
-        lengths = list(map(len, payloads))
-        sequence, segment, state, waker = self.writing, self._segment, self._state, self._waker
-        if (
-            state is None
-            or waker is None
-            or self._process != getpid()
-            or not 0 < kind <= KIND_MAX
-            or not lengths
-        ):
-            return self._nothing_kept(kind)
-        if max(lengths) > self._record_bytes_max:
-            raise self._too_large(max(lengths))
-        count, total = len(lengths), sum(lengths)
+        sequence, segment = self.writing, self._segment
         try:
             if (
                 segment is not None
-                and count <= segment.slots_left
-                and total <= segment.bytes_left
-                and segment.trusted
+                and len(payloads) == 1
+                and not self._fsync
+                and 0 < kind <= KIND_MAX
+                and (length := len(payloads[0])) <= segment.room
+                and length <= self._record_bytes_max
             ):
-                segment.place(sequence, kind, lengths, payloads, total)
-                segment.enter()
-                if self._fsync:
-                    segment.sync()
+                segment.put(sequence, kind, payloads[0], length)
+                self._show(sequence + 1)
             else:
-                self._append_across(kind, lengths, payloads)
-            self.writing = sequence + count
-            state.publish_writing(self.writing)
-            waker.wake(self.writing)
+                self._append(kind, payloads)
         except SkyfarerError as error:
             if self._fsync and isinstance(error, SyncFailed):
                 self._refuse(sequence)
@@ -146,8 +144,10 @@ class Writer:
             self.sync_failures += 1
             ring.distrust()
             if (segment := self._segment) is not None:
-                segment.trusted = False
+                segment.distrust()
             raise
+        finally:
+            self._remember_suspects()
 
     @property
     def durable(self) -> int:
@@ -177,6 +177,34 @@ class Writer:
             return 0
         return ring.segments_above(places.slowest()) * self._geometry.segment_bytes
 
+    def disown(self) -> None:
+        """Called in a forked child: from now on appends are refused."""
+        self._segment = None
+
+    def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> None:
+        """Any batch, in any state."""
+        self._check(kind)
+        lengths = list(map(len, payloads))
+        if not lengths:
+            return
+        if max(lengths) > self._record_bytes_max:
+            raise self._too_large(max(lengths))
+        count, total, segment = len(lengths), sum(lengths), self._segment
+        if segment is not None and count <= segment.slots_left and total <= segment.bytes_left:
+            segment.place(self.writing, kind, lengths, payloads, total)
+            segment.enter()
+            if self._fsync:
+                segment.sync()
+        else:
+            self._append_across(kind, lengths, payloads)
+        self._show(self.writing + count)
+
+    def _show(self, writing: int) -> None:
+        assert self._state is not None and self._waker is not None
+        self.writing = writing
+        self._state.publish_writing(writing)
+        self._waker.wake(writing)
+
     def _append_across(
         self, kind: int, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]
     ) -> None:
@@ -187,7 +215,7 @@ class Writer:
             self.sync()
         current = self._segment
         usable = current is not None and current.trusted
-        slots, room = (current.slots_left, current.bytes_left) if current and usable else (0, 0)
+        slots, room = (current.slots_left, current.bytes_left) if current else (0, 0)
         parts = split(lengths, slots, room, self._geometry)
         targets = (current, *self._ring.reserve(len(parts) - 1))
         placed = []
@@ -199,6 +227,7 @@ class Writer:
                 placed.append(segment)
         if not usable:
             self._commit.left(self.writing)
+            self._remember_suspects()
         self._enter(self._ring, placed)
 
     def _enter(self, ring: Ring, placed: Sequence[Segment]) -> None:
@@ -220,6 +249,10 @@ class Writer:
         self.sync_failures += 1
         self._close_segment()
         self._ring.take_back(sequence)
+
+    def _remember_suspects(self) -> None:
+        if self._state is not None:
+            self._state.publish_suspect(self._commit.suspect_below)
 
     def _current(self) -> int:
         segment = self._segment
@@ -244,15 +277,20 @@ class Writer:
         self._places.make_missing(found.oldest)
         if self._fsync:
             files = [geometry.path(directory, number) for number in ring.live_numbers()]
-            files += [checkpoint_path(directory, name) for name in self._settings.consumers]
+            for name in self._settings.consumers:
+                make_durable(disk, directory, name)
             sync_tree(disk, directory, [*files, directory / "state"])
         if found.tail is not None:
             self._segment = resumed_segment(disk, directory, meta, found.tail)
+        suspect = state.suspect if shown else 0
+        self._commit.suspect_below = min(suspect, found.writing)
+        self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
         self._waker = Waker(disk, directory)
         self._waker.wake(found.writing)
         self._process = getpid()
+        _started.add(self)
 
     def _close(self) -> None:
         self._close_segment()
@@ -268,18 +306,17 @@ class Writer:
             self._waker.close()
             self._waker = None
 
-    def _nothing_kept(self, kind: int) -> int:
+    def _check(self, kind: int) -> None:
         directory = self._settings.directory
-        if self._state is None:
-            raise PermanentError(f"{directory}: append before start or after stop")
-        if self._process != getpid():
+        if self._process not in (0, getpid()):
             raise PermanentError(
                 f"{directory}: its writer is process {self._process}, of which this is a fork; "
                 "only the one that started it may append"
             )
+        if self._state is None:
+            raise PermanentError(f"{directory}: append before start or after stop")
         if not 0 < kind <= KIND_MAX:
             raise PermanentError(f"{directory}: a kind is between 1 and {KIND_MAX}, not {kind}")
-        return self.writing
 
     def _too_large(self, length: int) -> RecordTooLarge:
         return RecordTooLarge(

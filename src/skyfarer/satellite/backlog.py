@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
+from skyfarer.queue.capacity import Watch
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.run import OVERFLOW, Run
@@ -43,6 +44,7 @@ class Backlog:
         self._writer = Writer(settings)
         self._reader = Reader(settings.directory)
         self._consumer = Consumer(settings.directory, CONSUMER)
+        self.watch = Watch(settings.directory, clock)
         self._bounds = bounds
         self._clock = clock
         self._arrived = asyncio.Event()

@@ -199,10 +199,12 @@ class Pipe:
         observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[1], pipe=pipe, status="error")
         observe(table.PIPELINE_QUEUE_CAPACITY, lambda: capacity_bytes, pipeline=pipe)
         observe(table.PIPELINE_QUEUE_SIZE, lambda: backlog.used_bytes, pipeline=pipe, partition="0")
+        backlog.watch.register(self._registry, pipe)
 
     def unobserve(self) -> None:
         self._registry.unobserve(pipe=self.name)
         self._registry.unobserve(pipeline=self.name)
+        self._registry.unobserve(queue=self.name)
 
 
 def _left(backlog: Backlog) -> tuple[int, int]:

@@ -7,6 +7,9 @@ so 0 is healthy. It is what `checkHealth` of the query protocol and `/healthchec
 from __future__ import annotations
 
 from threading import Lock
+from typing import Final
+
+NOT_STARTED: Final = -1
 
 
 class Health:
@@ -29,7 +32,7 @@ class Health:
                 self._unhealthy[part] = detail
 
     def score(self) -> int:
-        return len(self._unhealthy) if self._started else -1
+        return len(self._unhealthy) if self._started else NOT_STARTED
 
     def details(self) -> str:
         """The unhealthy parts by name with what they said; empty when all is well."""

@@ -1,5 +1,8 @@
 """The port that shows this program to its operator: GET /metrics, /healthcheck, and its own pages.
 
+Until the program has started both answer 503: counts that are kept in files would be shown as 0
+before they are read, which Prometheus takes for a counter that began anew.
+
 On asyncio and h11, the two parts a sidecar has in memory anyway. Everything is bounded: the header
 (HEADER_BYTES_MAX), the body that is read only to be thrown away (BODY_BYTES_MAX), the connections
 (CONNECTIONS_MAX) and the time a client may take for one request (`idle_timeout_s`), however slowly
@@ -11,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -19,7 +23,7 @@ import h11
 from skyfarer.base.errors import PermanentError
 from skyfarer.base.units import KIB
 from skyfarer.telemetry.exposition import CONTENT_TYPE
-from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.health import NOT_STARTED, Health
 from skyfarer.telemetry.metrics import Registry
 
 log = logging.getLogger(__name__)
@@ -38,6 +42,7 @@ class TelemetryServer:
     """Runs on the event loop that started it; `port` is the real one once `start` returned.
     `pages` are shown besides the two, or in their place: status, content type, text.
 
+    It listens on `listener` where one is given, which is its own from then on.
     `stop` closes the port and the connections without a request at once, gives the others
     `timeout_s`, then cuts them off. It is safe twice and unstarted.
     """
@@ -50,12 +55,14 @@ class TelemetryServer:
         health: Health,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         pages: Mapping[str, Page] | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
         self.port = port
         self._host = host
+        self._listener = listener
         self._idle_timeout_s = idle_timeout_s
         self._pages: dict[str, Page] = {
-            "/metrics": lambda: (200, CONTENT_TYPE, registry.render()),
+            "/metrics": lambda: _metrics(registry, health),
             "/healthcheck": lambda: _health(health),
             **(pages or {}),
         }
@@ -65,7 +72,10 @@ class TelemetryServer:
 
     async def start(self) -> None:
         try:
-            self._server = await asyncio.start_server(self._accept, self._host, self.port)
+            if self._listener is not None:
+                self._server = await asyncio.start_server(self._accept, sock=self._listener)
+            else:
+                self._server = await asyncio.start_server(self._accept, self._host, self.port)
         except OSError as error:
             where = f"{self._host}:{self.port}"
             raise PermanentError(f"telemetry cannot listen on {where}: {error}") from error
@@ -73,6 +83,8 @@ class TelemetryServer:
 
     async def stop(self, timeout_s: float) -> None:
         if self._server is None:
+            if self._listener is not None:
+                self._listener.close()
             return
         self._server.close()
         self._server = None
@@ -173,6 +185,12 @@ async def _read_request(http: h11.Connection, reader: asyncio.StreamReader) -> h
         else:
             return None
     return None
+
+
+def _metrics(registry: Registry, health: Health) -> Answer:
+    if health.score() == NOT_STARTED:
+        return 503, "text/plain", "starting; there are no counts yet\n"
+    return 200, CONTENT_TYPE, registry.render()
 
 
 def _health(health: Health) -> Answer:

@@ -50,6 +50,18 @@ QUEUE_DROPPED: Final = Metric("queue_dropped_total", Kind.COUNTER, "Records give
 QUEUE_REJECTED: Final = Metric(
     "queue_rejected_total", Kind.COUNTER, "Records refused, and so never accepted.", ("reason",)
 )
+QUEUE_CAPACITY_SECONDS: Final = Metric(
+    "queue_capacity_seconds",
+    Kind.GAUGE,
+    "How long the whole queue lasts at the current rate; +Inf while nothing is written.",
+    ("queue",),
+)
+QUEUE_FREE_SECONDS: Final = Metric(
+    "queue_free_seconds",
+    Kind.GAUGE,
+    "How long what is free of it lasts at the current rate; 0 when it is full.",
+    ("queue",),
+)
 QUEUE_DAMAGED: Final = Metric(
     "queue_damaged_total", Kind.COUNTER, "Records whose checksum failed when read."
 )

@@ -13,6 +13,8 @@ from skyfarer.oap.core.storage import Accumulators, Applied, Endpoint, Instance,
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
 from skyfarer.telemetry.ledger import Ledger
 
+ALWAYS = (0, 9999_12_31_23_59)
+
 
 class MemoryReader:
     """Any thread, while one of them adds.
@@ -27,7 +29,7 @@ class MemoryReader:
         self.books = Ledger(0, 0, 0, {})
         self._services: list[Service] = []
         self._instances: list[tuple[Instance, int, int]] = []
-        self._endpoints: list[Endpoint] = []
+        self._endpoints: list[tuple[Endpoint, int, int]] = []
         self._rows: dict[tuple[Scope, str], dict[int, Accumulators]] = defaultdict(dict)
 
     def add_service(
@@ -52,9 +54,10 @@ class MemoryReader:
         self._instances.append((instance, *seen))
         return identifier
 
-    def add_endpoint(self, service_id: str, name: str) -> str:
+    def add_endpoint(self, service_id: str, name: str, seen: tuple[int, int] = ALWAYS) -> str:
+        """`seen` is its first and its last minute bucket."""
         identifier = ids.endpoint_id(service_id, name)
-        self._endpoints.append(Endpoint(identifier, name, service_id))
+        self._endpoints.append((Endpoint(identifier, name, service_id), *seen))
         return identifier
 
     def put(self, scope: Scope, entity_id: str, bucket: int, row: Accumulators) -> None:
@@ -72,12 +75,16 @@ class MemoryReader:
             if instance.service_id == service_id and last >= start_bucket and first <= end_bucket
         ]
 
-    def endpoints(self, service_id: str, keyword: str, limit: int) -> list[Endpoint]:
+    def endpoints(
+        self, service_id: str, keyword: str, limit: int, between: tuple[int, int] | None = None
+    ) -> list[Endpoint]:
         self._admit()
+        start_bucket, end_bucket = between or ALWAYS
         matching = [
             endpoint
-            for endpoint in list(self._endpoints)
+            for endpoint, first, last in list(self._endpoints)
             if endpoint.service_id == service_id and keyword in endpoint.name
+            if last >= start_bucket and first <= end_bucket
         ]
         return matching[:limit]
 

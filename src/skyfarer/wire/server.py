@@ -28,6 +28,7 @@ import os
 import resource
 import socket
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from skyfarer.telemetry.health import Health
@@ -56,7 +57,9 @@ class GrpcServer:
 
     `doors` has the `Append` of each path that is kept: `append(kind, payloads)` is called on that
     loop, once per read and kind; it may block for as long as the disk does, and owns the payloads.
-    ValueError for a path that is not in the table. `tls` must offer h2 by ALPN.
+    ValueError for a path that is not in the table. `tls` must offer h2 by ALPN. With a
+    `listener`, which is its own from then on, connections are accepted there, and not at the
+    settings' address.
     """
 
     def __init__(
@@ -67,7 +70,9 @@ class GrpcServer:
         registry: Registry,
         health: Health,
         tls: ssl.SSLContext | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
+        self._listener = listener
         self._settings = settings
         self._receiver = Receiver(settings, doors, relay, registry, health)
         self._tls = tls
@@ -84,18 +89,21 @@ class GrpcServer:
 
     async def start(self) -> None:
         """OSError when the address cannot be had. `port` is the one taken."""
-        loop = asyncio.get_running_loop()
-        handshake_timeout_s = self._settings.handshake_timeout_s
-        self._receiver.connections_max = _possible(self._settings.connections_max)
-        self._server = await loop.create_server(
+        loop, settings, tls = asyncio.get_running_loop(), self._settings, self._tls
+        self._receiver.connections_max = _possible(settings.connections_max)
+        create_server = partial(
+            loop.create_server,
             lambda: Connection(self._receiver),
-            self._settings.host,
-            self._settings.port,
-            reuse_port=self._settings.reuse_port,
             backlog=ACCEPTED_AT_ONCE,
-            ssl=self._tls,
-            ssl_handshake_timeout=handshake_timeout_s if self._tls is not None else None,
+            ssl=tls,
+            ssl_handshake_timeout=settings.handshake_timeout_s if tls is not None else None,
         )
+        if self._listener is not None:
+            self._server = await create_server(sock=self._listener)
+        else:
+            self._server = await create_server(
+                settings.host, settings.port, reuse_port=settings.reuse_port
+            )
         for listening in self._server.sockets:
             _set_backlog(listening.fileno(), BACKLOG)
         self._receiver.start(loop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -20,9 +21,10 @@ ZONE = timezone(timedelta(hours=8))
 NOW_MS = int(datetime(2026, 11, 15, 8, 17, 42, tzinfo=ZONE).timestamp() * 1000)
 
 
-def server_of(reader: MemoryReader, health: Health, registry: Registry, port: int) -> QueryServer:
+def server_of(reader: MemoryReader, health: Health, registry: Registry) -> QueryServer:
+    listener = socket.create_server(("127.0.0.1", 0))
     clock = HandClock(NOW_MS)
-    return QueryServer("127.0.0.1", port, reader, reader.ledger, health, registry, clock, ZONE)
+    return QueryServer(listener, reader, reader.ledger, health, registry, clock, ZONE)
 
 
 @dataclass
@@ -34,8 +36,8 @@ class Oap:
     registry: Registry
     http: httpx.Client
 
-    def another(self, port: int) -> QueryServer:
-        return server_of(self.reader, self.health, self.registry, port)
+    def another(self, health: Health) -> QueryServer:
+        return server_of(self.reader, health, self.registry)
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
         """The data; an error of any kind fails the test that did not expect one."""
@@ -60,7 +62,7 @@ class Oap:
 def oap() -> Iterator[Oap]:
     reader, health, registry = MemoryReader(), Health(), Registry()
     health.started()
-    server = server_of(reader, health, registry, port=0)
+    server = server_of(reader, health, registry)
     server.start()
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as http:

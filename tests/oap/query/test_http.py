@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
-from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.errors import RetryableError
 from skyfarer.oap.query import limits
+from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
 
 
@@ -227,17 +229,35 @@ def test_more_requests_than_may_wait_are_turned_away_and_the_others_answered(oap
     assert asyncio.run(flood()) == expected
 
 
-def test_a_port_that_is_taken_is_one_clear_sentence_at_start(oap):
-    port = oap.http.base_url.port
-    again = oap.another(port)
-    with pytest.raises(PermanentError, match=f"127.0.0.1:{port}: Address already in use"):
-        again.start()
-    again.stop(1)
+def test_everything_is_503_with_a_reason_until_the_program_has_started(oap):
+    health = Health()
+    server = oap.another(health)
+    server.start()
+    oap.reader.failure = AssertionError("storage was asked before it was there")
+    body = {"query": "{ listServices { name } }"}
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as http:
+            for early in (http.post("/graphql", json=body), http.get("/status/ledger")):
+                assert early.status_code == 503
+                assert message_of(early) == "the OAP is starting; try again in a moment"
+                assert early.headers["retry-after"] == "1"
+            early = http.get("/healthcheck")
+            assert (early.status_code, early.json()["score"]) == (503, -1)
+            oap.reader.failure = None
+            health.started()
+            assert http.post("/graphql", json=body).json() == {"data": {"listServices": []}}
+            assert http.get("/healthcheck").status_code == 200
+    finally:
+        server.stop(5)
 
 
-def test_stopping_twice_or_before_the_start_is_safe(oap):
-    server = oap.another(port=0)
-    server.stop(1)
+def test_stopping_twice_or_before_the_start_is_safe_and_closes_the_port(oap):
+    unstarted = oap.another(oap.health)
+    unstarted.stop(1)
+    server = oap.another(oap.health)
     server.start()
     server.stop(5)
     server.stop(5)
+    for port in (unstarted.port, server.port):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=10)

@@ -141,6 +141,26 @@ def test_endpoints_are_found_by_keyword_up_to_the_limit(oap):
     assert found(limit=-5) == []
 
 
+def test_endpoints_that_were_called_within_the_duration_are_found(oap):
+    service = oap.reader.add_service("cart")
+    for path, seen in (
+        ("/before", (202611140000, 202611150759)),
+        ("/until", (202611140000, 202611150800)),
+        ("/within", (202611150810, 202611150811)),
+        ("/around", (202611140000, 202611160000)),
+        ("/from", (202611150830, 202611160000)),
+        ("/after", (202611150831, 202611160000)),
+    ):
+        oap.reader.add_endpoint(service, path, seen)
+
+    def found(duration: dict[str, str] | None) -> list[str]:
+        pods = oap.ask(FIND_ENDPOINT, serviceId=service, limit=20, duration=duration)["pods"]
+        return [pod["value"] for pod in pods]
+
+    assert found(MORNING) == ["/until", "/within", "/around", "/from"]
+    assert len(found(None)) == 6
+
+
 def test_an_id_that_is_none_finds_nothing(oap):
     assert oap.ask(LIST_INSTANCES, serviceId="no id at all", duration=MORNING)["pods"] == []
     assert oap.ask(FIND_ENDPOINT, serviceId="'; DROP TABLE x; --", limit=9)["pods"] == []

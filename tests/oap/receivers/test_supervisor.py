@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -20,22 +22,25 @@ from skyfarer.oap.receivers.supervisor import Supervisor
 from skyfarer.queue.reader import Reader
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.testing.programs import eventually, free_port
+from skyfarer.testing.programs import eventually
 from skyfarer.wire.rpc import Kind
 
 
-def settings(directory: Path, port: int) -> ReceiverSettings:
+def settings(directory: Path) -> ReceiverSettings:
     return ReceiverSettings(
         directory=str(directory / "ingest"),
         consumers=("analysis",),
         segment_bytes=MIB,
         capacity_bytes=4 * MIB,
         record_bytes_max=MIB // 4,
-        host="127.0.0.1",
-        port=port,
         streams_max=0,
         log_level="ERROR",
     )
+
+
+def supervised(directory: Path, registry: Registry | None = None) -> Supervisor:
+    listener = socket.create_server(("127.0.0.1", 0))
+    return Supervisor(settings(directory), listener, registry or Registry(), Health())
 
 
 def send(port: int, *payloads: bytes) -> None:
@@ -47,7 +52,7 @@ def send(port: int, *payloads: bytes) -> None:
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    supervisor = Supervisor(settings(tmp_path, free_port()), Registry(), Health())
+    supervisor = supervised(tmp_path)
     supervisor.start()
     yield supervisor
     supervisor.stop()
@@ -89,52 +94,68 @@ def test_a_killed_receiver_is_started_again_with_what_it_had(
 
 def test_metrics_of_the_receiver_reach_its_parent(tmp_path: Path) -> None:
     registry = Registry()
-    supervisor = Supervisor(settings(tmp_path, free_port()), registry, Health())
+    supervisor = supervised(tmp_path, registry)
     supervisor.start()
     send(supervisor.port, b"one", b"two")
     eventually(lambda: "queue_accepted_total 2" in registry.render(), 30, "the count arrives")
     supervisor.stop()
 
 
-def test_a_port_that_is_taken_is_told_in_one_sentence(
-    supervisor: Supervisor, tmp_path: Path
-) -> None:
-    other = Supervisor(settings(tmp_path / "other", supervisor.port), Registry(), Health())
-    with pytest.raises(PermanentError, match=f"cannot serve 127.0.0.1:{supervisor.port}"):
-        other.start()
+def test_a_call_that_comes_before_the_queue_is_there_waits_and_is_kept(tmp_path: Path) -> None:
+    supervisor = supervised(tmp_path)
+    with ThreadPoolExecutor(1) as agent:
+        early = agent.submit(send, supervisor.port, b"early")
+        eventually(lambda: _waiting(supervisor.port) == 1, 30, "the kernel has the connection")
+        assert not (tmp_path / "ingest").exists()
+        supervisor.start()
+        early.result(timeout=60)
+    assert received(tmp_path) == [(Kind.SEGMENT, b"early")]
+    supervisor.stop()
+
+
+def _waiting(port: int) -> int:
+    connections = psutil.net_connections("tcp4")
+    return sum(one.status == "ESTABLISHED" and one.laddr.port == port for one in connections)
+
+
+def test_the_port_is_closed_when_it_is_stopped(supervisor: Supervisor) -> None:
+    supervisor.stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", supervisor.port), timeout=10)
 
 
 def test_a_queue_that_is_in_use_is_told_in_one_sentence(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    other = Supervisor(settings(tmp_path, free_port()), Registry(), Health())
+    other = supervised(tmp_path)
     with pytest.raises(PermanentError, match=str(receiver_of(os.getpid()).pid)):
         other.start()
 
 
 def test_stop_is_safe_unstarted_and_twice(tmp_path: Path) -> None:
-    supervisor = Supervisor(settings(tmp_path, free_port()), Registry(), Health())
+    supervisor = supervised(tmp_path)
     supervisor.stop()
-    supervisor = Supervisor(settings(tmp_path, free_port()), Registry(), Health())
+    supervisor = supervised(tmp_path)
     supervisor.start()
     supervisor.stop()
     supervisor.stop()
 
 
 PARENT = """
-import sys, time
+import socket, sys, time
 from skyfarer.oap.receivers.process import ReceiverSettings
 from skyfarer.oap.receivers.supervisor import Supervisor
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
-Supervisor(ReceiverSettings.from_json(sys.argv[1]), Registry(), Health()).start()
+listener = socket.create_server(("127.0.0.1", 0))
+Supervisor(ReceiverSettings.from_json(sys.argv[1]), listener, Registry(), Health()).start()
 print("ready", flush=True)
 time.sleep(600)
 """
 
 
 def test_a_receiver_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
-    text = settings(tmp_path, free_port()).to_json()
+    text = settings(tmp_path).to_json()
     command = [sys.executable, "-c", PARENT, text]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

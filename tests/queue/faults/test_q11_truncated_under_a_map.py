@@ -1,8 +1,9 @@
 """Q11: another program cuts a file of the queue short while this one has it mapped.
 
 A page behind the new end is gone, and touching it through a map ends the process with SIGBUS: the
-format document names that limit. Whether a process lived or died of it, the next start must set
-one file aside, deliver every record of the others, and use no number twice.
+format document names that limit. Whether a process lived or died of it, the next start must
+deliver every record of the other files and use no number twice. A writer must not acknowledge a
+record in such a file that nobody will find again.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ import faulthandler
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from skyfarer.base.errors import RetryableError
+from skyfarer.queue.layout import PAGE_BYTES
+
 PAYLOADS = [b"%d" % n * 3000 for n in range(5)]
 PER_SEGMENT = 2
-SIZES = [0, 4096, 6000, 8192, 10000]
+INDEX_END = 8192
+SIZES = [0, 4096, 6000, INDEX_END, 10000]
 
 
 def cut(path, size: int) -> None:
@@ -79,7 +85,7 @@ def test_q11_a_reader_that_comes_to_a_cut_segment_counts_its_records_and_goes_on
         assert [bytes(p) for run in runs for p in run.payloads()] == PAYLOADS[:4]
 
     assert end_of(act) == signal.SIGUSR1
-    check_next_start(bench, lost=[4], quarantined=1)
+    check_next_start(bench, lost=[4], quarantined=size < INDEX_END)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -95,19 +101,29 @@ def test_q11_a_segment_cut_under_a_reader_costs_at_most_the_process(bench, size,
         b"".join(run.payloads())
 
     end_of(act)
-    check_next_start(bench, lost=[0, 1], quarantined=1)
+    check_next_start(bench, lost=[0, 1], quarantined=size < INDEX_END)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_q11_a_writer_whose_segment_is_cut_costs_that_segment_alone(bench, size):
+@pytest.mark.parametrize("batch", [1, 2])
+def test_q11_a_writer_acknowledges_nothing_in_a_cut_segment_that_would_be_lost(bench, size, batch):
+    """It refuses once, and what is appended again goes to another segment."""
+    after = [b"after the cut"] * batch
+
     def act() -> None:
         writer = bench.writer()
         writer.append(1, PAYLOADS)
         cut(bench.segment_paths()[-1], size)
-        writer.append(1, [b"after the cut"])
+        with suppress(RetryableError):
+            writer.append(1, after)
+        entry_is_gone = size <= PAGE_BYTES
+        assert (writer.writing == len(PAYLOADS)) == entry_is_gone
+        if entry_is_gone:
+            writer.append(1, after)
 
-    end_of(act)
-    check_next_start(bench, lost=[4], quarantined=1)
+    assert end_of(act) == signal.SIGUSR1
+    check_next_start(bench, lost=[4], quarantined=size == 0)
+    assert [payload for _, payload in sorted(delivered(bench).items())][4:-1] == after
 
 
 @pytest.mark.parametrize("touch", ["append", "read"])

@@ -48,9 +48,9 @@ def test_an_event_that_grows_slowly_stays_whole(rig, run) -> None:
     async def scenario() -> None:
         await started(rig, "2026-01-01 ERROR\n")
         for number in range(5):
-            await rig.look(2)
+            await rig.look(1.5)
             rig.append(f"\tat {number}\n")
-        await rig.look(2)
+        await rig.look(1.5)
         await rig.look(3)
         await rig.stop()
 

@@ -74,6 +74,7 @@ class Child:
                 told = now
                 say(f"{self.name} is still starting")
             await asyncio.sleep(POLL_S)
+        self.check()
 
     def check(self) -> None:
         if self._process is None:

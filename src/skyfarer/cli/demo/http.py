@@ -11,12 +11,13 @@ from typing import Any
 from skyfarer.base.errors import RetryableError
 
 TIMEOUT_S = 10.0
+PROBE_TIMEOUT_S = 2.0
 
 
 async def answers(url: str) -> bool:
-    """Whether it says 200."""
+    """Whether it says 200, and that soon: it may be somebody else who listens there."""
     try:
-        await asyncio.to_thread(_read, url, None)
+        await asyncio.to_thread(_read, url, None, PROBE_TIMEOUT_S)
     except RetryableError:
         return False
     return True
@@ -34,12 +35,12 @@ async def post_json(url: str, body: object) -> Any:
     return json.loads(await asyncio.to_thread(_read, url, json.dumps(body).encode()))
 
 
-def _read(url: str, body: bytes | None) -> bytes:
+def _read(url: str, body: bytes | None, timeout_s: float = TIMEOUT_S) -> bytes:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     # No proxy: it is this machine's own port, whatever the environment says of the world.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=TIMEOUT_S) as response:
+        with opener.open(request, timeout=timeout_s) as response:
             content: bytes = response.read()
             return content
     except (OSError, urllib.error.URLError) as error:

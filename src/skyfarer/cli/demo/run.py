@@ -15,7 +15,7 @@ from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import ConfigError
 from skyfarer.cli.demo import books, verification
 from skyfarer.cli.demo.children import Child
-from skyfarer.cli.demo.ports import HOST, Ports, choose
+from skyfarer.cli.demo.ports import HOST, Ports, chosen
 from skyfarer.cli.demo.sending import Agents
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.testing.traffic import DemoTraffic
@@ -68,15 +68,15 @@ class Demo:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stopped.set)
         self._say(f"data and logs are in {self._directory}")
-        ports = choose(self._say)
-        agents = Agents(HOST, ports.satellite_grpc, self._traffic, self._clock)
-        try:
-            return await self._unless_stopped(self._work(ports, agents))
-        finally:
-            await agents.stop(1.0)
-            for child in reversed(self._children):
-                self._say(f"stopping {child.name}")
-                await child.stop()
+        with chosen(self._say) as ports:
+            agents = Agents(HOST, ports.satellite_grpc, self._traffic, self._clock)
+            try:
+                return await self._unless_stopped(self._work(ports, agents))
+            finally:
+                await agents.stop(1.0)
+                for child in reversed(self._children):
+                    self._say(f"stopping {child.name}")
+                    await child.stop()
 
     async def _work(self, ports: Ports, agents: Agents) -> int:
         await self._start(ports)

@@ -4,11 +4,13 @@
     Provider   one way to keep the promise, chosen by the selector in the file: storage.duckdb
     service    what another module asks for by type: modules.find("storage").service(Reader)
 
-A provider lives through four steps, each done for all providers before the next begins, in an order
+A provider lives through five steps, each done for all providers before the next begins, in an order
 in which what a module requires comes before it:
 
     prepare      offer the services; the others exist, but nothing may be asked of them
-    start        open files, ports and processes; services of required modules may be used
+    listen       take the ports, so that a taken one is told before anything costly has started;
+                 services of required modules may be found, but do not work yet
+    start        open files and processes; services of required modules may be used
     after_start  everything runs; open the doors to the outside world
     stop         in reverse order, every one is tried, whatever the others did
 
@@ -90,8 +92,8 @@ class ModuleHolder:
 class Provider(Protocol):
     """Constructed with its bound configuration alone, without I/O. Inherit to get the empty steps.
 
-    `prepare` and `start` may raise, which ends the boot; `stop` follows then too. `stop` drains
-    within `timeout_s` and is safe twice, unprepared and unstarted.
+    `prepare`, `listen` and `start` may raise, which ends the boot; `stop` follows then too. `stop`
+    drains within `timeout_s` and is safe twice, unprepared and unstarted.
     """
 
     name: str
@@ -100,6 +102,9 @@ class Provider(Protocol):
     requires: tuple[str, ...] = ()
 
     def prepare(self, offer: Offer) -> None:
+        return
+
+    def listen(self, modules: ModuleHolder) -> None:
         return
 
     def start(self, modules: ModuleHolder) -> None:
@@ -132,6 +137,8 @@ class Modules:
     def start(self) -> None:
         try:
             self._prepare()
+            for provider in self._providers:
+                provider.listen(ModuleHolder(provider, self._running))
             for provider in self._providers:
                 log.info("starting module=%s provider=%s", provider.module.name, provider.name)
                 provider.start(ModuleHolder(provider, self._running))

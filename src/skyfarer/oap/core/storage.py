@@ -130,7 +130,11 @@ class Reader(Protocol):
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         """Alive in the range of minute buckets: last sign ≥ start and first sign ≤ end."""
 
-    def endpoints(self, service_id: str, keyword: str, limit: int) -> list[Endpoint]: ...
+    def endpoints(
+        self, service_id: str, keyword: str, limit: int, between: tuple[int, int] | None = None
+    ) -> list[Endpoint]:
+        """Newest first. `between` is a range of minute buckets: called last ≥ its start and first
+        ≤ its end, as instances are."""
 
     def series(
         self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int

@@ -6,6 +6,10 @@
 
 A body that is no request at all is 400, one too large 413, a server with too much to do 503; each
 carries the same `{"errors": [{"message"}]}`, so that a client has one place to look.
+
+The door is there long before the program behind it is. Until then everything is 503 at once, with
+`Retry-After`: a load balancer or a probe sees that nothing may be sent here yet, `curl --retry` and
+a page come back, and nobody hangs on a connection for as long as Spark takes to start.
 """
 
 from __future__ import annotations
@@ -26,12 +30,14 @@ from starlette.routing import Route
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
-from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.health import NOT_STARTED, Health
 from skyfarer.telemetry.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+RETRY_AFTER_S = "1"
 
 
 class Door:
@@ -70,7 +76,7 @@ class Door:
             return Response(status_code=400)
         try:
             return _json(200, await self._in_worker(lambda: self._engine.answer(request)))
-        except _BusyError as refusal:
+        except _NotNowError as refusal:
             return _refusal(503, refusal)
 
     async def healthcheck(self, http: HttpRequest) -> Response:
@@ -82,7 +88,7 @@ class Door:
     async def ledger(self, http: HttpRequest) -> Response:
         try:
             ledger = await self._in_worker(self._ledger)
-        except _BusyError as refusal:
+        except _NotNowError as refusal:
             return _refusal(503, refusal)
         except Exception:
             log.exception("the ledger could not be read")
@@ -90,8 +96,10 @@ class Door:
         return _json(200, _ledger(ledger))
 
     async def _in_worker(self, call: Callable[[], T]) -> T:
+        if self._health.score() == NOT_STARTED:
+            raise _NotNowError("the OAP is starting; try again in a moment")
         if self._waiting >= limits.REQUESTS_WAITING_MAX:
-            raise _BusyError("too many requests are waiting; try again in a moment")
+            raise _NotNowError("too many requests are waiting; try again in a moment")
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._workers, call)
@@ -103,7 +111,7 @@ class _TooLargeError(QueryError):
     pass
 
 
-class _BusyError(QueryError):
+class _NotNowError(QueryError):
     pass
 
 
@@ -159,4 +167,5 @@ def _refusal(status: int, refusal: QueryError) -> Response:
 def _json(status: int, content: dict[str, Any]) -> Response:
     # ASCII escapes: storage may hold a lone surrogate, and that must not cost the answer.
     text = json.dumps(content, separators=(",", ":"))
-    return Response(text, status, media_type="application/json")
+    headers = {"Retry-After": RETRY_AFTER_S} if status == 503 else None
+    return Response(text, status, headers, media_type="application/json")

@@ -87,11 +87,11 @@ class Resolvers:
         keyword: str | None = None,
         duration: Mapping[str, str] | None = None,
     ) -> list[View]:
-        if duration is not None:
-            Duration.of(duration)
+        span = Duration.of(duration) if duration is not None else None
         if limit < 1:
             return []
-        found = self._reader.endpoints(serviceId, keyword or "", min(limit, ENDPOINTS_MAX))
+        between = (span.start_minute, span.end_minute) if span else None
+        found = self._reader.endpoints(serviceId, keyword or "", min(limit, ENDPOINTS_MAX), between)
         return [_endpoint(endpoint) for endpoint in found]
 
     def expression(

@@ -25,7 +25,6 @@ from skyfarer.telemetry.metrics import Registry
 log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 10.0
-BACKLOG = 128
 
 
 class _Uvicorn(uvicorn.Server):
@@ -41,17 +40,16 @@ class _Uvicorn(uvicorn.Server):
 
 
 class QueryServer:
-    """`start` returns when requests are answered and raises PermanentError when the port is taken.
+    """Answers on `listener`, a listening socket that is its own from now on, at `port`.
 
-    `port` is the bound one afterwards (0 asks for any). `stop` lets requests in flight end within
-    its time; it is safe twice and unstarted. `reader` and `ledger` are called
-    from several threads at once.
+    `start` returns when requests are answered: with 503 until `health` has started, so it may come
+    before storage. `stop` lets requests in flight end within its time and closes the port; it is
+    safe twice and unstarted. `reader` and `ledger` are called from several threads at once.
     """
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        listener: socket.socket,
         reader: Reader,
         ledger: Callable[[], Ledger],
         health: Health,
@@ -59,8 +57,8 @@ class QueryServer:
         clock: Clock,
         zone: tzinfo,
     ) -> None:
-        self.host = host
-        self.port = port
+        self.host, self.port = listener.getsockname()[:2]
+        self._listener = listener
         self._ledger = ledger
         self._health = health
         self._engine = Engine(Resolvers(reader, health, clock, zone), registry, clock)
@@ -69,14 +67,12 @@ class QueryServer:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        listener = self._bind()
-        self.port = listener.getsockname()[1]
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
         door = Door(self._engine, self._ledger, self._health, self._workers)
         serving = Event()
         self._server = _Uvicorn(_config(door), serving)
         self._thread = Thread(
-            target=self._server.run, args=([listener],), name="query-http", daemon=True
+            target=self._server.run, args=([self._listener],), name="query-http", daemon=True
         )
         self._thread.start()
         if not serving.wait(START_TIMEOUT_S):
@@ -86,6 +82,7 @@ class QueryServer:
 
     def stop(self, timeout_s: float) -> None:
         if self._server is None or self._thread is None or self._workers is None:
+            self._listener.close()
             return
         self._server.config.timeout_graceful_shutdown = max(1, int(timeout_s))
         self._server.should_exit = True
@@ -94,15 +91,8 @@ class QueryServer:
             self._server.force_exit = True
             log.warning("query server left requests in flight after %g s", timeout_s)
         self._workers.shutdown(wait=False, cancel_futures=True)
+        self._listener.close()
         self._server = self._thread = self._workers = None
-
-    def _bind(self) -> socket.socket:
-        try:
-            return socket.create_server((self.host, self.port), backlog=BACKLOG)
-        except OSError as error:
-            raise PermanentError(
-                f"query server cannot listen on {self.host}:{self.port}: {error.strerror}"
-            ) from error
 
 
 def _config(door: Door) -> uvicorn.Config:

@@ -1,8 +1,12 @@
 """A receiver process: gRPC in, ingest queue out.
 
+Its one argument is the descriptor of the parent's listening socket. The port is taken before there
+is a queue to append to, and connections wait in the kernel until there is: at the start, and while
+a receiver that died is started again.
+
 It talks to its parent in JSON lines: standard input brings one line of settings and, when it ends,
-the order to stop (so a receiver never outlives a killed parent); standard output carries `ready`
-with the port, then a snapshot of the metrics every second, or one `failed` line.
+the order to stop (so a receiver never outlives a killed parent); standard output carries `ready`,
+then a snapshot of the metrics every second, or one `failed` line.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import asyncio
 import json
 import logging
 import signal
+import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -40,8 +45,6 @@ class ReceiverSettings:
     segment_bytes: int
     capacity_bytes: int
     record_bytes_max: int
-    host: str
-    port: int
     streams_max: int
     log_level: str = "INFO"
 
@@ -54,7 +57,9 @@ class ReceiverSettings:
         return cls(**{**values, "consumers": tuple(values["consumers"])})
 
 
-async def receive(settings: ReceiverSettings, stopped: asyncio.Event) -> None:
+async def receive(
+    settings: ReceiverSettings, listener: socket.socket, stopped: asyncio.Event
+) -> None:
     """Serves until `stopped`; then refuses new calls and lets those in flight end."""
     registry, health = Registry(), Health()
     queue = Writer(
@@ -70,8 +75,6 @@ async def receive(settings: ReceiverSettings, stopped: asyncio.Event) -> None:
     queue.start()
     server = GrpcServer(
         ServerSettings(
-            host=settings.host,
-            port=settings.port,
             message_bytes_max=settings.record_bytes_max,
             streams_max=settings.streams_max or ServerSettings.streams_max,
         ),
@@ -79,11 +82,12 @@ async def receive(settings: ReceiverSettings, stopped: asyncio.Event) -> None:
         None,
         registry,
         health,
+        listener=listener,
     )
     try:
         await server.start()
         health.started()
-        _say({"ready": server.port, "queue_id": queue.queue_id})
+        _say({"ready": queue.queue_id})
         while not stopped.is_set():
             registry.set(table.QUEUE_ACCEPTED, queue.writing)
             _say({"metrics": registry.snapshot()})
@@ -105,7 +109,7 @@ async def _until_parent_is_gone(reader: asyncio.StreamReader, stopped: asyncio.E
     stopped.set()
 
 
-async def _main() -> int:
+async def _main(listener: socket.socket) -> int:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -117,9 +121,9 @@ async def _main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watcher = asyncio.create_task(_until_parent_is_gone(reader, stopped))
     try:
-        await receive(settings, stopped)
+        await receive(settings, listener, stopped)
     except (SkyfarerError, OSError) as error:
-        _say({"failed": f"the receiver cannot serve {settings.host}:{settings.port}: {error}"})
+        _say({"failed": f"the receiver cannot serve: {error}"})
         return 1
     finally:
         watcher.cancel()
@@ -135,4 +139,4 @@ def _say(message: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(_main()))
+    sys.exit(asyncio.run(_main(socket.socket(fileno=int(sys.argv[1])))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import subprocess
 import sys
 import threading
@@ -25,19 +26,29 @@ log = logging.getLogger(__name__)
 class Supervisor:
     """start() returns when the receiver serves; one that dies is started again after a pause.
 
-    stop() is an ended standard input, then a kill: what agents were told is safe is on disk.
+    `listener`, a listening socket, is handed to each of them and closed by stop(), which is safe
+    twice and unstarted: an ended standard input, then a kill. What agents were told is safe is on
+    disk.
     """
 
-    def __init__(self, settings: ReceiverSettings, registry: Registry, health: Health) -> None:
+    def __init__(
+        self,
+        settings: ReceiverSettings,
+        listener: socket.socket,
+        registry: Registry,
+        health: Health,
+    ) -> None:
         self._settings = settings
+        self._listener = listener
+        self.port: int = listener.getsockname()[1]
         self._registry = registry
         self._health = health
         self._process: subprocess.Popen[str] | None = None
         self._stopping = threading.Event()
         self._ready = threading.Event()
         self._failure = ""
+        self._launching = threading.Lock()
         self._thread = threading.Thread(target=self._keep_running, name="receiver", daemon=True)
-        self.port = 0
 
     def start(self) -> None:
         self._thread.start()
@@ -50,6 +61,8 @@ class Supervisor:
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         self._stopping.set()
+        with self._launching:
+            self._listener.close()
         process = self._process
         if process is None:
             return
@@ -64,14 +77,13 @@ class Supervisor:
 
     def _keep_running(self) -> None:
         backoff = Backoff(BackoffSettings(initial_s=0.2, maximum_s=10.0), Random())
-        while not self._stopping.is_set():
-            self._process = self._launch()
-            assert self._process.stdout is not None
-            for line in self._process.stdout:
+        while (process := self._launch()) is not None:
+            assert process.stdout is not None
+            for line in process.stdout:
                 self._hear(line)
                 if self._ready.is_set() and not self._failure:
                     backoff.reset()
-            code = self._process.wait()
+            code = process.wait()
             if self._stopping.is_set() or not self._ready.is_set() or self._failure:
                 self._ready.set()
                 return
@@ -79,25 +91,30 @@ class Supervisor:
             log.error("the receiver ended with code %d and is started again", code)
             self._stopping.wait(backoff.next_s())
 
-    def _launch(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "skyfarer.oap.receivers.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        stdin: IO[str] | None = process.stdin
+    def _launch(self) -> subprocess.Popen[str] | None:
+        """None once it is stopping; a process that was started is then seen by `stop`."""
+        with self._launching:
+            if self._stopping.is_set():
+                return None
+            descriptor = self._listener.fileno()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "skyfarer.oap.receivers.process", str(descriptor)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                pass_fds=(descriptor,),
+            )
+        stdin: IO[str] | None = self._process.stdin
         assert stdin is not None
         stdin.write(self._settings.to_json() + "\n")
         stdin.flush()
-        return process
+        return self._process
 
     def _hear(self, line: str) -> None:
         message = json.loads(line)
         if "metrics" in message:
             self._registry.merge(message["metrics"], source=PART)
         elif "ready" in message:
-            self.port = message["ready"]
             self._health.set(PART, True)
             self._ready.set()
         elif "failed" in message and not self._ready.is_set():

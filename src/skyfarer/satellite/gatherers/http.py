@@ -47,8 +47,7 @@ class HttpServerConfig:
     address: str = "127.0.0.1:12801"  # port 0 takes any free one
     max_body_size: int = 2 * MIB  # of a request, also after inflating
     accept_limit: HttpAcceptLimitConfig = HttpAcceptLimitConfig()
-    # Of a connection without a request: longer than exporters usually pause between two.
-    idle_timeout: str = "5m"
+    idle_timeout: str = "5m"  # of a connection without a request; exporters pause for a minute
     header_timeout: str = "10s"  # from the first byte of a request to the end of its header
     body_timeout: str = "1m"  # from there to its last byte
     tls_cert_file: Path | None = None  # with its key: clients must speak TLS

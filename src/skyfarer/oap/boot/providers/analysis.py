@@ -1,20 +1,25 @@
-"""agent-analyzer.default: the Spark job from ingest queue to storage, and the ledger over both."""
+"""agent-analyzer.default: the Spark job from ingest queue to storage, and the ledger over both.
+
+Spark is imported where it is started: loading it takes longer than all that may refuse a start
+before it, a taken port among them.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.settings import AnalyzerConfig
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.storage import Reader, Writer
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
-from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
-from skyfarer.oap.pipeline.session import SparkSettings
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
+
+if TYPE_CHECKING:
+    from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 
 
 class Books:
@@ -56,6 +61,8 @@ class AnalysisProvider(Provider):
         offer(Books, self._books)
 
     def start(self, modules: ModuleHolder) -> None:
+        from skyfarer.oap.pipeline.job import AnalysisJob
+
         node = modules.find("core").service(Node)
         ingest = modules.find("receiver-sharing-server").service(IngestQueue)
         storage = modules.find("storage")
@@ -79,6 +86,10 @@ class AnalysisProvider(Provider):
             self._queue.stop()
 
     def _settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
+        from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+        from skyfarer.oap.pipeline.job import JobSettings
+        from skyfarer.oap.pipeline.session import SparkSettings
+
         return JobSettings(
             queue_directory=ingest.directory,
             consumer=ingest.consumer,

@@ -1,7 +1,10 @@
-"""query.graphql: the HTTP door that people, swctl and SkyWalking's UI ask."""
+"""query.graphql: the HTTP door that people, swctl and SkyWalking's UI ask.
+
+It answers from `listen` on: 503 until the whole program has started."""
 
 from __future__ import annotations
 
+from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import NoKeys
@@ -22,11 +25,10 @@ class QueryProvider(Provider):
         self._config = config
         self._server: QueryServer | None = None
 
-    def start(self, modules: ModuleHolder) -> None:
+    def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
         self._server = QueryServer(
-            node.config.restHost,
-            node.config.restPort,
+            listen(node.config.restHost, node.config.restPort, "queries", "SW_CORE_REST"),
             modules.find("storage").service(Reader),
             modules.find("agent-analyzer").service(Books).ledger,
             node.health,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import SharingServerConfig
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.receivers.process import ReceiverSettings
 from skyfarer.oap.receivers.supervisor import Supervisor
+from skyfarer.queue.capacity import Watch
 
 ANALYSIS_CONSUMER = "analysis"
 
 
 class IngestQueue:
-    """Where the receivers append; there from `start` on."""
+    """Where the receivers append; `directory` is known from `listen`, and there from `start` on."""
 
     consumer = ANALYSIS_CONSUMER
     directory: Path
@@ -37,7 +39,7 @@ class ReceiverProvider(Provider):
     def prepare(self, offer: Offer) -> None:
         offer(IngestQueue, self._queue)
 
-    def start(self, modules: ModuleHolder) -> None:
+    def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
         self._queue.directory = node.data_directory / "ingest"
         settings = ReceiverSettings(
@@ -46,12 +48,16 @@ class ReceiverProvider(Provider):
             segment_bytes=self._config.queueSegmentBytes,
             capacity_bytes=self._config.queueCapacityBytes,
             record_bytes_max=min(node.config.maxMessageSize, self._config.queueSegmentBytes // 2),
-            host=node.config.gRPCHost,
-            port=node.config.gRPCPort,
             streams_max=node.config.maxConcurrentCallsPerConnection,
         )
-        self._supervisor = Supervisor(settings, node.registry, node.health)
+        listener = listen(node.config.gRPCHost, node.config.gRPCPort, "agents", "SW_CORE_GRPC")
+        self._supervisor = Supervisor(settings, listener, node.registry, node.health)
+
+    def start(self, modules: ModuleHolder) -> None:
+        node = modules.find("core").service(Node)
+        assert self._supervisor is not None
         self._supervisor.start()
+        Watch(self._queue.directory, node.clock).register(node.registry, "ingest")
 
     @property
     def port(self) -> int:

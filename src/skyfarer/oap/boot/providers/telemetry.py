@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import PrometheusConfig
@@ -27,18 +28,22 @@ class TelemetryProvider(Provider):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: TelemetryServer | None = None
 
-    def start(self, modules: ModuleHolder) -> None:
-        node = modules.find("core").service(Node)
-        books = modules.find("agent-analyzer").service(Books)
-        node.registry.observe_with(table.QUEUE_DELIVERED, lambda: books.ledger().delivered)
-        node.registry.observe_with(table.QUEUE_QUEUED, lambda: books.ledger().queued)
-        node.registry.observe_split(table.QUEUE_DROPPED, lambda: books.ledger().dropped)
+    def listen(self, modules: ModuleHolder) -> None:
+        node, config = modules.find("core").service(Node), self._config
+        listener = listen(config.host, config.port, "metrics", "SW_TELEMETRY_PROMETHEUS")
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="telemetry", daemon=True).start()
         self._server = TelemetryServer(
-            self._config.host, self._config.port, node.registry, node.health
+            config.host, config.port, node.registry, node.health, listener=listener
         )
         self._call(self._server.start())
+
+    def start(self, modules: ModuleHolder) -> None:
+        registry = modules.find("core").service(Node).registry
+        books = modules.find("agent-analyzer").service(Books)
+        registry.observe_with(table.QUEUE_DELIVERED, lambda: books.ledger().delivered)
+        registry.observe_with(table.QUEUE_QUEUED, lambda: books.ledger().queued)
+        registry.observe_split(table.QUEUE_DROPPED, lambda: books.ledger().dropped)
 
     def stop(self, timeout_s: float) -> None:
         if self._loop is None or self._server is None:

@@ -36,7 +36,9 @@ UNKNOWN_KIND = "unknown_kind"
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_INDEX = np.dtype([("start", "<u4"), ("length", "<u4"), ("kind", "<u4"), ("crc", "<u4")])
+_INDEX = np.dtype(
+    [("start", "<u4"), ("length", "<u4"), ("kind", "<u4"), ("crc", "<u4"), ("check", "<u4")]
+)
 _ENVELOPE = (
     pa.field("sequence", pa.int64()),
     pa.field("kind", pa.int32()),

@@ -44,11 +44,15 @@ class Reads(ABC):
         )
         return [_instance(service_id, *row) for row in rows.fetchall()]
 
-    def endpoints(self, service_id: str, keyword: str, limit: int) -> list[Endpoint]:
+    def endpoints(
+        self, service_id: str, keyword: str, limit: int, between: tuple[int, int] | None = None
+    ) -> list[Endpoint]:
+        start_bucket, end_bucket = between or (None, None)
         rows = self._cursor().execute(
-            """SELECT id, name FROM endpoint_traffic WHERE service_id = ? AND contains(name, ?)
-            ORDER BY time_bucket DESC, name LIMIT ?""",
-            [service_id, keyword, limit],
+            """SELECT id, name FROM endpoint_traffic WHERE service_id = $1 AND contains(name, $2)
+            AND ($3 IS NULL OR (last_ping >= $3 AND time_bucket <= $4))
+            ORDER BY time_bucket DESC, name LIMIT $5""",
+            [service_id, keyword, start_bucket, end_bucket, limit],
         )
         return [Endpoint(part, name, service_id) for part, name in rows.fetchall()]
 
