@@ -8,7 +8,7 @@ DEMO_SECONDS ?= 0
 BENCH ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs screenshots stubs lock clean java
+.PHONY: help demo test check bench soak docs screenshots stubs lock clean java
 
 help: ## list the verbs
 	@echo "Skyfarer: make <verb>"; echo
@@ -27,6 +27,10 @@ check: $(VENV)/ready ## format, lint and type checks
 
 bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
 	@for file in benchmarks/bench_$(BENCH).py; do $(BIN)/python $$file || exit 1; done
+
+soak: $(VENV)/ready ## the long proofs: an upstream away for ten minutes, the satellite's SLO for ten more
+	@SKYFARER_OUTAGE_S=600 $(BIN)/python -m pytest -q --timeout=1800 -k outage_at_500 tests/satellite/faults
+	@$(BIN)/python benchmarks/bench_satellite.py --minutes 10 --only slo
 
 docs: $(VENV)/ready ## renew the satellite's reference page, check the documentation's links and code paths
 	@$(BIN)/python tools/satellite_reference.py

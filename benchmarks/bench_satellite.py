@@ -185,7 +185,7 @@ def slo(directory: Path, seconds: float) -> None:
         figure("slo_rate", (sent - before) / took_s, "records/s")
         figure("slo_cpu", spent * SLO_RATE, "cores", at_most=SLO_CPU_MAX)
         figure("slo_rss_max", max(mb for _, mb in resident), "MB", at_most=SLO_RSS_MB_MAX)
-        settled = resident[len(resident) // 3 :]
+        settled = resident[len(resident) // 2 :]
         slope = statistics.linear_regression(*zip(*settled, strict=True)).slope * 60
         long = seconds >= SLOPE_SECONDS_MIN
         figure("slo_rss_slope", slope, "MB/min", at_most=SLO_SLOPE_MB_MAX if long else None)
@@ -289,11 +289,12 @@ def rest(directory: Path) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=float, default=1.0, help="of the SLO; 1 by default")
-    minutes = options.parse_args().minutes
+    parts = {"slo": lambda path: slo(path, given.minutes * 60), "most": most, "rest": rest}
+    options.add_argument("--only", choices=parts, help="one part instead of all")
+    given = options.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        slo(Path(directory) / "slo", minutes * 60)
-        most(Path(directory) / "most")
-        rest(Path(directory) / "rest")
+        for name in [given.only] if given.only else parts:
+            parts[name](Path(directory) / name)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ whatever happens.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -40,11 +41,18 @@ class CutDisk:
         _run(self._mount)
 
     def cut(self) -> None:
+        """Proves itself: a file system that is shut down makes no file."""
         directory = os.open(self.place, os.O_RDONLY)
         try:
             fcntl.ioctl(directory, _SHUTDOWN, _WITHOUT_LOG_FLUSH)
         finally:
             os.close(directory)
+        try:
+            (self.place / "after the cut").touch()
+        except OSError as error:
+            assert error.errno == errno.EIO, error
+        else:
+            raise AssertionError(f"the power of {self.place} is still on")
 
     def unmount(self) -> None:
         _run(["umount", str(self.place)])

@@ -3,10 +3,14 @@
 It remembers each version a page had since the last sync of its file, stores through a map included,
 and each name since the last sync of its directory. A power cut picks one of them at random: any
 combination, harsher than the journal of a real file system allows.
+
+A sync that fails does so as on Linux: it is reported once, the pages it should have written count
+as clean from then on, and the next sync of that file succeeds and leaves them where they were.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import stat
@@ -27,6 +31,7 @@ class Remembered:
         self._fd = os.open(path, os.O_RDONLY)
         self._sizes = [0]
         self._pages: list[list[bytes]] = []
+        self._given_up: dict[int, int] = {}
 
     def look(self) -> None:
         size = os.fstat(self._fd).st_size
@@ -39,8 +44,22 @@ class Remembered:
 
     def synced(self) -> None:
         self.look()
-        for versions in (self._sizes, *self._pages):
-            del versions[:-1]
+        del self._sizes[:-1]
+        for number, versions in enumerate(self._pages):
+            if self._given_up.get(number) != len(versions):
+                del versions[:-1]
+                self._given_up.pop(number, None)
+
+    def sync_failed(self) -> None:
+        """Pages that wait to be written are not written by a later sync, unless they change."""
+        self.look()
+        for number, versions in enumerate(self._pages):
+            if len(versions) > 1:
+                self._given_up[number] = len(versions)
+
+    def rewritten(self, offset: int, size_bytes: int) -> None:
+        for number in range(offset // PAGE_BYTES, -(-(offset + size_bytes) // PAGE_BYTES)):
+            self._given_up.pop(number, None)
 
     def pick(self, chance: random.Random) -> bytes:
         data = b"".join(chance.choice(versions) for versions in self._pages)
@@ -51,11 +70,23 @@ class Remembered:
 
 
 class ForgetfulDisk(Disk):
-    def __init__(self, directory: Path, ignored: Callable[[int], bool] = lambda mode: False):
-        """`ignored` says for which files, by their mode, a sync is a lie."""
+    def __init__(
+        self,
+        directory: Path,
+        ignored: Callable[[int], bool] = lambda mode: False,
+        journal: bool = False,
+    ) -> None:
+        """`ignored` says for which files, by their mode, a sync is a lie. With `journal` the sync
+        of a file makes all names durable, as ext4 and xfs do and nothing promises.
+
+        The `fail_at`-th sync fails; `synced` has name and inode of each that was asked for.
+        """
         self.before_call: Callable[[], None] = lambda: None
+        self.fail_at = 0
+        self.synced: list[tuple[str, int]] = []
         self._directory = directory
         self._ignored = ignored
+        self._journal = journal
         self._files: dict[int, Remembered] = {}
         self._durable_names: dict[str, int] = {}
 
@@ -64,16 +95,18 @@ class ForgetfulDisk(Disk):
         names = self._look()
         into.mkdir()
         for name in sorted({*names, *self._durable_names}):
-            inode = chance.choice([names.get(name), self._durable_names.get(name)])
+            inode = chance.choice([self._durable_names.get(name), names.get(name)])
             if inode is not None:
                 (into / name).write_bytes(self._files[inode].pick(chance))
 
     def pwrite(self, fd: int, data: bytes | memoryview, offset: int) -> int:
         self._meet()
+        self._files[os.fstat(fd).st_ino].rewritten(offset, len(data))
         return super().pwrite(fd, data, offset)
 
     def pwritev(self, fd: int, buffers: Sequence[bytes | memoryview], offset: int) -> int:
         self._meet()
+        self._files[os.fstat(fd).st_ino].rewritten(offset, sum(map(len, buffers)))
         return super().pwritev(fd, buffers, offset)
 
     def rename(self, old: Path, new: Path) -> None:
@@ -87,11 +120,16 @@ class ForgetfulDisk(Disk):
     def sync(self, fd: int) -> None:
         self._meet()
         status = os.fstat(fd)
+        self.synced.append((Path(f"/proc/self/fd/{fd}").readlink().name, status.st_ino))
+        if len(self.synced) == self.fail_at:
+            if not stat.S_ISDIR(status.st_mode):
+                self._files[status.st_ino].sync_failed()
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         if self._ignored(status.st_mode):
             return
         if not stat.S_ISDIR(status.st_mode):
             self._files[status.st_ino].synced()
-        elif os.path.samestat(status, self._directory.stat()):
+        if self._journal or os.path.samestat(status, self._directory.stat()):
             self._durable_names = self._look()
 
     def sync_data(self, fd: int) -> None:

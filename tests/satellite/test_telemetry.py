@@ -58,6 +58,9 @@ def test_metrics_have_the_names_of_the_design_document_and_the_ledger(
     asyncio.run(scenario())
 
 
+_SECONDS = r'^queue_(?:capacity|free)_seconds{queue="native"} (.+)$'
+
+
 def test_metrics_say_how_many_seconds_the_queue_lasts_at_the_rate_it_is_written(
     rig: Callable[..., Any],
 ) -> None:
@@ -66,7 +69,7 @@ def test_metrics_say_how_many_seconds_the_queue_lasts_at_the_rate_it_is_written(
 
             async def seconds() -> tuple[float, float]:
                 text = (await r.get("/metrics"))[1]
-                capacity, free = re.findall(r"^queue_(?:capacity|free)_seconds.* (.+)$", text, re.M)
+                capacity, free = re.findall(_SECONDS, text, re.M)
                 return float(capacity), float(free)
 
             assert await seconds() == (math.inf, math.inf)

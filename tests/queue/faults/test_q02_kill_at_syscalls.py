@@ -1,21 +1,20 @@
 """Q2: SIGKILL on entering every system call by which a queue opens, maps or changes its files.
 
-strace is attached to a forked child before its life begins, so the n-th call of a name is the n-th
-of that life. Counting on until a life is over before its n-th call leaves none out.
+Counting on until a life is over before its n-th call leaves none out.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import signal
-import subprocess
+from functools import partial
 from itertools import accumulate, count
 
 import pytest
 
 from skyfarer.queue.disk import Disk
+
+from ..traced_child import LIVED, run_traced
 
 SIZES = [[900, 0, 1500], [3000, 3000, 3000], [4000, 4000], [4000, 4000], [4000, 100]]
 ENDS = list(accumulate(map(len, SIZES)))
@@ -25,13 +24,13 @@ EVERYTHING = [
 
 # Names of which a life makes at least one call, and names it may do without: which of two calls
 # serves a function of Python is the C library's choice.
-MADE = ["openat", "close", "flock", "ftruncate", "fallocate", "pwrite64", "fsync", "mmap", "munmap"]
+MADE = ["openat", "close", "flock", "fallocate", "pwrite64", "fsync", "mmap", "munmap"]
 EITHER = [("pwritev", "pwritev2"), ("rename", "renameat", "renameat2"), ("mkdir", "mkdirat")]
-POSSIBLE = ["fdatasync", "msync", "sync_file_range", "madvise", "copy_file_range"]
+POSSIBLE = ["ftruncate", "fdatasync", "msync", "sync_file_range", "madvise", "copy_file_range"]
 POINTS_MIN = 100
 
 
-def life(bench, policy: str, pipe: int) -> None:
+def life(bench, policy: str, tell) -> None:
     """Syncs for real: fsync is one of the calls."""
     writer, consumer = bench.writer(Disk(), when_full=policy), bench.consumer()
     for number, end in enumerate(ENDS):
@@ -39,44 +38,19 @@ def life(bench, policy: str, pipe: int) -> None:
             writer.stop(0.0)
             writer.start()
         writer.append(1, EVERYTHING[end - len(SIZES[number]) : end])
-        os.write(pipe, f'["accepted", {end}]\n'.encode())
+        tell("accepted", end)
         if policy == "reject":
             consumer.commit(end - 2)
-            os.write(pipe, f'["committed", {end - 2}]\n'.encode())
-
-
-def traced(child: int, call: str, when: int) -> subprocess.Popen[str]:
-    injection = f"inject={call}:signal=SIGKILL:when={when}"
-    command = ["strace", "-p", str(child), "-o", "/dev/null", "-e", f"trace={call}"]
-    tracer = subprocess.Popen([*command, "-e", injection], stderr=subprocess.PIPE, text=True)
-    assert tracer.stderr is not None
-    greeting = tracer.stderr.readline()
-    assert "attached" in greeting, greeting
-    return tracer
+            tell("committed", end - 2)
 
 
 def killed_in(bench, policy: str, call: str, when: int) -> tuple[bool, dict[str, int]]:
     """Whether strace killed the life, and what the life had told by then."""
-    (go_here, go_there), (here, there) = os.pipe(), os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.read(go_here, 1)
-        try:
-            life(bench, policy, there)
-            os.kill(os.getpid(), signal.SIGUSR1)
-        finally:
-            os._exit(1)
-    os.close(there)
-    os.close(go_here)
-    tracer = traced(child, call, when)
-    os.write(go_there, b"!")
-    os.close(go_there)
-    with os.fdopen(here) as pipe:
-        facts = dict(json.loads(line) for line in pipe)
-    _, status = os.waitpid(child, 0)
-    tracer.communicate()
-    assert status in (signal.SIGKILL, signal.SIGUSR1), (call, when, status)
-    return status == signal.SIGKILL, facts
+    injection = f"inject={call}:signal=SIGKILL:when={when}"
+    options = "-e", f"trace={call}", "-e", injection
+    status, told = run_traced(partial(life, bench, policy), *options)
+    assert status in (signal.SIGKILL, LIVED), (call, when, status)
+    return status == signal.SIGKILL, dict(told)
 
 
 def check_survival(bench, policy: str, facts: dict[str, int]) -> None:

@@ -32,6 +32,8 @@ def prove(
     arrived = set(records.values())
     assert len(arrived) == len(records), "a record was queued twice"
     assert arrived <= sent(agents), "something nobody sent has arrived"
+    numbers = {number for _, number in records}
+    assert numbers <= set(range(ledger.accepted)), "a record has another number than in the queue"
     lost = acknowledged(agents) - arrived
     assert len(lost) == sum((dropped or {}).values()), f"{len(lost)} acknowledged and lost"
     assert ledger.dropped == (dropped or {})

@@ -11,7 +11,7 @@ from satellite.faults.recording import RecordingUpstream
 from skyfarer.testing.satellites import SatelliteProgram
 
 PERIOD_S = 1.0
-FLAPS = 4
+FLAPS = 3
 
 
 def test_an_upstream_that_comes_and_goes_gets_every_record(tmp_path: Path) -> None:

@@ -221,6 +221,21 @@ def test_a_file_written_anew_that_begins_alike_is_noticed(rig, run) -> None:
     assert rig.texts() == [*banner, "old line", *banner, "new line", "and one more"]
 
 
+def test_a_file_written_anew_with_lines_that_end_alike_is_noticed(rig, run) -> None:
+    def lines(first: int) -> list[str]:
+        return [f"{number:04d} {'order taken; ' * 30}" for number in range(first, first + 100)]
+
+    async def scenario() -> None:
+        rig.append("\n".join(lines(0)) + "\n")
+        await rig.start()
+        rig.app.write_text("\n".join([*lines(100), *lines(200)]) + "\n")
+        await rig.look()
+        await rig.stop()
+
+    run(scenario())
+    assert rig.texts() == [*lines(0), *lines(100), *lines(200)]
+
+
 def test_what_a_read_finds_out_is_written_down_before_its_records(rig, run) -> None:
     async def scenario() -> dict[str, int]:
         rig.append(numbered(0, 10))
@@ -270,6 +285,42 @@ def test_a_copy_still_being_made_is_not_read_as_a_file_of_its_own(rig, run) -> N
 
     run(scenario())
     assert rig.texts() == expected(0, 51)
+
+
+def test_a_large_copy_that_takes_long_is_not_read_as_a_file_of_its_own(rig, run) -> None:
+    async def scenario() -> None:
+        rig.append(numbered(0, 50))
+        content, copy = rig.app.read_bytes(), rig.logs / "app.log.1"
+        copy.write_bytes(content[:10])
+        # Neither file was ever seen before.
+        await rig.start(paths=(str(rig.logs / "app.log*"),))
+        for end in (100, 200, len(content)):
+            copy.write_bytes(content[:end])
+            await rig.look(4)
+        os.truncate(rig.app, 0)
+        rig.append(numbered(50, 51))
+        await rig.look()
+        await rig.stop()
+
+    run(scenario())
+    assert rig.texts() == expected(0, 51)
+
+
+def test_a_file_cut_off_and_then_renamed_between_two_looks_is_told_from_its_copy(rig, run) -> None:
+    async def scenario() -> None:
+        rig.append(numbered(0, 30))
+        await rig.start(paths=(str(rig.logs / "app.log*"),))
+        rig.append(numbered(30, 40))
+        await copy_truncate(rig, rig.logs / "app.log.1")
+        rig.append(numbered(40, 99))
+        rig.app.rename(rig.logs / "app.log.2")
+        rig.append(numbered(99, 101))
+        await rig.look()
+        await rig.look(30)
+        await rig.stop()
+
+    run(scenario())
+    assert sorted(rig.texts()) == sorted(expected(0, 101))
 
 
 def test_two_files_that_begin_alike_are_both_read(rig, run) -> None:

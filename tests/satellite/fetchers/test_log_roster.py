@@ -78,6 +78,23 @@ def test_a_rotated_file_that_goes_on_growing_keeps_its_end(roster, tmp_path: Pat
     assert due(roster, 1.0) == ["app.log.1"]
 
 
+def test_a_file_renamed_since_the_last_survey_keeps_its_heir_waiting(
+    roster, tmp_path: Path
+) -> None:
+    """It cannot be opened by its old name; that does not mean that it is at its end."""
+    app = tmp_path / "app.log"
+    app.write_text("E1\n" * 1000)
+    roster.survey(0.0)
+    (old,) = roster.due(0.0)
+    app.rename(tmp_path / "app.log.1")
+    app.write_text("E2\n")
+    assert not roster.ready(old)
+    assert due(roster, 0.0) == []
+    roster.survey(0.1)
+
+    assert due(roster, 0.1) == ["app.log.1"]
+
+
 @pytest.mark.parametrize(
     ("name", "other", "rotated"),
     [
@@ -88,6 +105,8 @@ def test_a_rotated_file_that_goes_on_growing_keeps_its_end(roster, tmp_path: Pat
         ("/a/app.log", "/a/sub/app.log.1", False),
         ("/a/app-1.log", "/a/app-2.log", False),
         ("/a/app", "/a/app.1", True),
+        ("/a/1.log", "/a/10.log", False),
+        ("/a/a.log", "/a/app.log", False),
     ],
 )
 def test_names_that_a_rotation_makes_are_known(name: str, other: str, rotated: bool) -> None:

@@ -108,7 +108,9 @@ def test_a_real_exposition_becomes_meters_with_up_and_duration(bench: Bench, run
     async def scenario() -> dict[str, float]:
         theirs = Registry(table.SATELLITE)
         theirs.inc(table.SENDER_BYTES, 123)
-        server = TelemetryServer("127.0.0.1", 0, theirs, Health())
+        health = Health()
+        health.started()
+        server = TelemetryServer("127.0.0.1", 0, theirs, health)
         await server.start()
         values = await bench.scraped(f"127.0.0.1:{server.port}", job="shop", labels={"env": "test"})
         await server.stop(1.0)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from skyfarer.base.errors import ConfigError
 from skyfarer.satellite.contracts import Unfit
+from skyfarer.satellite.processors.weight import FIELDS_MAX, LIGHT_BYTES, too_heavy
 from skyfarer.wire.rpc import FORWARD, Kind
 
 EXTRA: Final = "pip install 'skyfarer[filters]'"
@@ -63,8 +64,11 @@ def _decoder(kind: int) -> Callable[[bytes | memoryview], Any]:
 
 
 def decode(kind: int, payload: bytes | memoryview) -> Any:
-    """A message of the caller's own; Unfit when the bytes are none of that kind."""
+    """A message of the caller's own; Unfit when the bytes are none of that kind, or too many."""
     decoder = _decoder(kind)
+    if len(payload) > LIGHT_BYTES and too_heavy(payload, message_type(kind).DESCRIPTOR):
+        what = f"{len(payload)} bytes of {FORWARD[kind].request} have more than {FIELDS_MAX} fields"
+        raise Unfit("too_many_fields", what)
     try:
         return decoder(payload)
     except Exception as error:

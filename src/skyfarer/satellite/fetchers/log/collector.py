@@ -51,7 +51,9 @@ class Collector:
     """Event loop only; every call is short file work. OSError goes through.
 
     `left_s` is when the file lost its name to another, or all names: it ends some day. `heir` is
-    the file that took its name, `before` the one it took it from.
+    the file that took its name, `before` the one it took it from. `stalled`: it could not be read,
+    and is not tried before the next survey; `troubled`: and not because it was renamed meanwhile,
+    so that nobody should wait for it.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Collector:
         self.grew_s = now_s
         self.left_s: float | None = now_s if place.left else None
         self.present = True
+        self.stalled = False
         self.troubled = False
         self.before: Collector | None = None
         self.heir: Collector | None = None
@@ -88,14 +91,21 @@ class Collector:
     def due(self, now_s: float) -> bool:
         """Whether a read may bring something: not before it has grown, or waited long enough, and
         not before those files are at their end that come before it."""
-        if not self._readable(now_s):
+        if self.stalled or not self._readable(now_s):
             return False
         before = self.before
         while before is not None:
-            if before._readable(now_s):
+            if before._readable(now_s) and not before.troubled:
                 return False
             before = before.before
         return True
+
+    def fails(self, error: OSError) -> bool:
+        """True the first time, if it is worth saying."""
+        known, self.stalled = self.troubled, True
+        self.troubled = not isinstance(error, FileNotFoundError)
+        self.close()
+        return self.troubled and not known
 
     def ended(self, now_s: float) -> bool:
         """Left, read to its end, and quiet for so long that nothing more will come."""
@@ -195,15 +205,13 @@ class Collector:
         assert fd is not None, "read before open"
         back = place.before_bytes
         data = os.pread(fd, back + size, place.offset - back)
-        if not place.precedes(data[:back]) or (back == place.offset and not place.is_head(data)):
+        # After the bytes, so that they are the file's whose beginning this is.
+        first = data if back == place.offset else os.pread(fd, place.head_bytes, 0)
+        if not place.precedes(data[:back]) or not place.is_head(first):
             raise Rewritten(self)
         if self._splitter is None:
-            mark = data[:MARK_BYTES_MAX] if place.offset == back == 0 else self._mark(fd)
-            self._splitter, self._charset = self._splitting.of(mark)
+            self._splitter, self._charset = self._splitting.of(first[:MARK_BYTES_MAX])
         return data[:back], data[back:]
-
-    def _mark(self, fd: int) -> bytes:
-        return os.pread(fd, MARK_BYTES_MAX, 0)
 
     def _carried(self, now_s: float) -> tuple[bytes | None, tuple[Piece, ...]]:
         """What the file before this one ended with, and nobody finished; None if it goes on."""

@@ -137,7 +137,6 @@ class LogFetcher:
     def _read(self, collector: Collector, now_s: float) -> Haul | None:
         try:
             if not self._roster.ready(collector):
-                collector.gave_nothing(now_s)
                 return None
             haul = collector.read(now_s)
             self._roster.learn(collector)
@@ -145,9 +144,7 @@ class LogFetcher:
         except Rewritten as event:
             self._roster.rewritten(event.collector, now_s)
         except OSError as error:
-            log.error("%s cannot be read: %s", collector.place.path, error.strerror)
-            collector.close()
-            collector.gave_nothing(now_s)
+            self._roster.failed(collector, error)
         return None
 
     async def _keep(self, haul: Haul) -> bool:

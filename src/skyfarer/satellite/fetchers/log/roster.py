@@ -32,9 +32,9 @@ from skyfarer.satellite.fetchers.log.sighting import (
     excluding,
     is_becoming_copy,
     is_copy,
-    is_rotated_name,
     leads_to,
     line_start,
+    original_names,
     sightings,
 )
 from skyfarer.satellite.fetchers.log.splitting import Splitting
@@ -59,7 +59,7 @@ class Roster:
         self._splitting = Splitting(config)
         event_s = seconds(config.multiline.timeout) if config.multiline else None
         self._patience = Patience(event_s, seconds(config.close_after))
-        self._held: dict[FileId, float] = {}
+        self._held: dict[FileId, tuple[int, float]] = {}
         self._vacated: dict[str, Collector] = {}
         self._changed: list[Place] = []
         self._forgotten: list[Place] = []
@@ -82,15 +82,15 @@ class Roster:
     def survey(self, now_s: float) -> None:
         found = self._found()
         for collector in list(self.collectors.values()):
+            collector.stalled = False
             sighting = found.pop(collector.place.file_id, None)
             if sighting is None:
                 self._missed(collector, now_s)
             else:
                 self._met(collector, sighting, now_s)
-        for sighting in sorted(found.values(), key=lambda one: one.changed_ns):
-            if sighting.file_id not in self.collectors:
-                self._greet(sighting, now_s)
-        self._held = {key: since for key, since in self._held.items() if key in found}
+        if found:
+            self._greet_all(found, now_s)
+        self._held = {key: held for key, held in self._held.items() if key in found}
         self._first = False
         self.write_down()
 
@@ -123,19 +123,25 @@ class Roster:
         try:
             collector.open()
         except OSError as error:
-            if not collector.troubled and not isinstance(error, FileNotFoundError):
-                log.error("%s cannot be read: %s", collector.place.path, error.strerror)
-            collector.troubled = True
+            self.failed(collector, error)
             return False
         collector.troubled = False
         return True
+
+    def failed(self, collector: Collector, error: OSError) -> None:
+        """It is tried again after the next survey."""
+        if collector.fails(error):
+            log.error("%s cannot be read: %s", collector.place.path, error.strerror)
 
     def rewritten(self, collector: Collector, now_s: float) -> None:
         """The file was cut off, or is another by now: from its beginning."""
         place = collector.place
         self._registry.inc(table.GATHERER_LOG_ROTATIONS, how="truncated")
-        copies = [one for one in beside(place.path) if one.file_id not in self.collectors]
-        copies = [one for one in copies if is_copy(place, one)]
+        copies = [
+            one
+            for one in (*beside(place.path), *beside(place.origin))
+            if one.file_id not in self.collectors and is_copy(place, one)
+        ]
         newest = max(copies, key=lambda one: one.changed_ns, default=None)
         if newest is not None:
             collector.before = self._copy(collector, newest, now_s)
@@ -179,9 +185,29 @@ class Roster:
         self.collectors[place.file_id] = collector
         return collector
 
+    def _greet_all(self, found: dict[FileId, Sighting], now_s: float) -> None:
+        """Those written to longest ago first: that is the order they will be read in."""
+        named: dict[str, list[Collector]] = {}
+        for one in self.collectors.values():
+            for path in {one.place.path, one.place.origin}:
+                named.setdefault(path, []).append(one)
+        sizes = {one.place.path: one.size for one in self.collectors.values() if one.present}
+        sizes |= {one.path: one.size for one in found.values()}
+        for sighting in sorted(found.values(), key=lambda one: one.changed_ns):
+            names = list(original_names(sighting.path))
+            self._check([one for name in names for one in named.get(name, ())], now_s)
+            if sighting.file_id not in self.collectors:
+                originals = [(name, sizes[name]) for name in names if name in sizes]
+                if not self._might_be_copy(sighting, originals, now_s):
+                    self._greet(sighting, now_s)
+
+    def _check(self, collectors: list[Collector], now_s: float) -> None:
+        """One may have been cut off without being shorter than it was; then its copy is here."""
+        for collector in collectors:
+            if not collector.is_itself():
+                self.rewritten(collector, now_s)
+
     def _greet(self, sighting: Sighting, now_s: float) -> None:
-        if self._might_be_copy(sighting, now_s):
-            return
         place = self._positions.enroll(sighting.path, *sighting.file_id)
         if self._first and self._positions.fresh and self._config.start_at == "end":
             place.offset = line_start(sighting)
@@ -190,19 +216,17 @@ class Roster:
         collector.saw(sighting.size, now_s)
         self._inherit(collector)
 
-    def _might_be_copy(self, sighting: Sighting, now_s: float) -> bool:
-        """Of a file that was read, and that may have been cut off since without getting shorter."""
-        since_s = self._held.setdefault(sighting.file_id, now_s)
+    def _might_be_copy(
+        self, sighting: Sighting, originals: list[tuple[str, int]], now_s: float
+    ) -> bool:
+        """Whether it may be the copy, perhaps unfinished, of a file that is read or will be. So it
+        is only for a while: the copy of a file that is not cut off is a file of its own."""
+        size, since_s = self._held.get(sighting.file_id, (-1, now_s))
+        since_s = since_s if size == sighting.size else now_s
+        self._held[sighting.file_id] = sighting.size, since_s
         if now_s - since_s >= self._patience.file_s:
             return False
-        read = [one for one in self.collectors.values() if one.present and one.place.head_bytes]
-        for one in read:
-            if is_rotated_name(one.place.path, sighting.path):
-                if not one.is_itself():
-                    self.rewritten(one, now_s)
-                elif is_becoming_copy(one.place, sighting):
-                    return True
-        return sighting.file_id in self.collectors
+        return any(is_becoming_copy(*original, sighting) for original in originals)
 
     def _inherit(self, heir: Collector) -> None:
         """A new file goes on where the one ended whose name it has."""

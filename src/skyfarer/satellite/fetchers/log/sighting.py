@@ -14,6 +14,7 @@ from skyfarer.base.units import KIB
 from skyfarer.satellite.fetchers.log.place import BEFORE_BYTES_MAX, HEAD_BYTES_MAX, Place
 
 LINE_BYTES_MAX: Final = 64 * KIB
+SEPARATORS: Final = ".-_"  # before what a rotation adds to a name
 
 FileId = tuple[int, int]
 
@@ -89,13 +90,19 @@ def beside(path: str) -> Iterator[Sighting]:
 
 def is_rotated_name(path: str, other: str) -> bool:
     """`app.log.1` and `app-2026-01-01.log` are names that `app.log` gets."""
-    directory, _, mine = path.rpartition("/")
-    if not other.startswith(f"{directory}/") or other == path:
-        return False
-    others = other[len(directory) + 1 :]
-    stem, dot, suffix = mine.rpartition(".")
-    dated = bool(dot) and others.startswith(stem) and others.endswith(dot + suffix)
-    return "/" not in others and (dated or others.startswith(mine))
+    return path in original_names(other)
+
+
+def original_names(path: str) -> Iterator[str]:
+    """The paths of which this may be the rotated name."""
+    directory, _, name = path.rpartition("/")
+    suffix = name.rpartition(".")[2]
+    for end in range(1, len(name)):
+        if name[end] in SEPARATORS:
+            yield f"{directory}/{name[:end]}"
+            dated = f"{directory}/{name[:end]}.{suffix}"
+            if dated != path:
+                yield dated
 
 
 def is_copy(place: Place, sighting: Sighting) -> bool:
@@ -113,12 +120,14 @@ def is_copy(place: Place, sighting: Sighting) -> bool:
         return False
 
 
-def is_becoming_copy(place: Place, sighting: Sighting) -> bool:
-    """Whether this file has, so far, nothing that the place's file has not at the same place."""
-    end = min(place.seen_bytes, sighting.size)
+def is_becoming_copy(path: str, size: int, sighting: Sighting) -> bool:
+    """Whether all that this file has so far stands at the same place in the one of that path."""
+    if not size:
+        return False
+    end = min(size, sighting.size)
     spans = ((0, min(end, HEAD_BYTES_MAX)), (max(0, end - BEFORE_BYTES_MAX), end))
     try:
-        with open(place.path, "rb") as mine, open(sighting.path, "rb") as other:  # noqa: PTH123 - as above
+        with open(path, "rb") as mine, open(sighting.path, "rb") as other:  # noqa: PTH123 - as above
             fds = mine.fileno(), other.fileno()
             pairs = [[os.pread(fd, b - a, a) for fd in fds] for a, b in spans]
     except OSError:
