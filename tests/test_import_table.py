@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,12 @@ def room_of(module: str) -> str | None:
     return max((room for room in TABLE if within(room, module)), key=len, default=None)
 
 
-def imports() -> Iterator[tuple[str, str, str]]:
+@cache
+def imports() -> list[tuple[str, str, str]]:
+    return list(found_imports())
+
+
+def found_imports() -> Iterator[tuple[str, str, str]]:
     """(importing module, imported name, where) of every import statement in the source."""
     for path in sorted(SOURCE.rglob("*.py")):
         if "generated" in path.parts:
