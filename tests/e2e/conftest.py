@@ -1,3 +1,9 @@
+"""An OAP takes half a minute of processor time to start, so tests that only use one share it.
+
+Each test of the shared one has its own service names and compares the books with what they were
+before. A test that kills an OAP has its own; one that stops it takes `oap_to_end` and comes last.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -5,12 +11,57 @@ from pathlib import Path
 
 import pytest
 
-from skyfarer.testing.programs import Oap
+from skyfarer.testing.programs import Oap, eventually
+
+HERE = Path(__file__).parent
+QUIET_WITHIN_S = 60.0
+
+
+@pytest.fixture(scope="session")
+def shared_oap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oap]:
+    oap = Oap(tmp_path_factory.mktemp("shared"))
+    oap.start()
+    yield oap
+    oap.kill()
 
 
 @pytest.fixture
-def oap(tmp_path: Path) -> Iterator[Oap]:
+def oap(shared_oap: Oap) -> Oap:
+    """Shared, and quiet: nobody is connected any more and all that was sent is applied."""
+    if shared_oap.has_ended():
+        shared_oap.start()
+    eventually(lambda: quiet(shared_oap), QUIET_WITHIN_S, "the earlier tests' agents are gone")
+    return shared_oap
+
+
+@pytest.fixture
+def oap_to_end(oap: Oap) -> Oap:
+    """The shared one, for a test that stops it."""
+    return oap
+
+
+@pytest.fixture
+def own_oap(tmp_path: Path) -> Iterator[Oap]:
     oap = Oap(tmp_path)
     oap.start()
     yield oap
     oap.kill()
+
+
+def quiet(oap: Oap) -> bool:
+    lines = oap.metrics().splitlines()
+    connections = [line for line in lines if line.startswith("receiver_connections ")]
+    return connections in ([], ["receiver_connections 0"]) and oap.ledger()["queued"] == 0
+
+
+def turn(item: pytest.Item) -> int:
+    asked = getattr(item, "fixturenames", ())
+    return 2 if "own_oap" in asked else 1 if "oap_to_end" in asked else 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Users of the shared OAP, who ends it, then the others: no two OAPs for longer than needed."""
+    here = [item for item in items if item.path.is_relative_to(HERE)]
+    if here:
+        first = items.index(here[0])
+        items[first : first + len(here)] = sorted(here, key=turn)

@@ -83,7 +83,8 @@ class PlainClient(threading.Thread):
             yield numbered(number)
 
 
-def test_every_acknowledged_segment_survives_kills_and_counts_once(oap: Oap) -> None:
+def test_every_acknowledged_segment_survives_kills_and_counts_once(own_oap: Oap) -> None:
+    oap = own_oap
     client = PlainClient(oap.grpc_port)
     client.start()
     for _ in KILLED_CALLS:

@@ -45,10 +45,10 @@ def ids(payloads: set[bytes]) -> set[str]:
 
 
 def test_a_satellite_killed_under_load_brings_every_acknowledged_segment_once(
-    oap: Oap, tmp_path: Path
+    own_oap: Oap, tmp_path: Path
 ) -> None:
     random = Random(8)
-    with SatelliteProgram(tmp_path, f"127.0.0.1:{oap.grpc_port}", **QUICK) as satellite:
+    with SatelliteProgram(tmp_path, f"127.0.0.1:{own_oap.grpc_port}", **QUICK) as satellite:
         agents = [Reporter(satellite.address, f"agent-{one}", RATE / 2) for one in range(2)]
         with reporting(*agents):
             for _ in range(KILLS):
@@ -60,12 +60,12 @@ def test_a_satellite_killed_under_load_brings_every_acknowledged_segment_once(
         assert satellite.stop() == 0
     assert ledger.dropped == {}
     assert all(agent.failures for agent in agents), "no kill hit a call"
-    books = oap.await_applied(ledger.accepted)
+    books = own_oap.await_applied(ledger.accepted)
     assert books["balanced"]
     assert books["dropped"].keys() <= {"duplicate"}, "only what was sent again may go"
     assert books["delivered"] == ledger.accepted
-    assert oap.stop() == 0
-    with duckdb.connect(str(oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
+    assert own_oap.stop() == 0
+    with duckdb.connect(str(own_oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
         rows = stored.execute("SELECT segment_id FROM segment_20261115").fetchall()
     found = [segment_id for (segment_id,) in rows]
     assert len(found) == len(set(found)), "stored twice"

@@ -17,7 +17,14 @@ import pytest
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.testing.browser import Browser
-from skyfarer.testing.programs import SATELLITE_ANYWHERE, Oap, Program, eventually, free_port
+from skyfarer.testing.programs import (
+    SATELLITE_ANYWHERE,
+    Oap,
+    Program,
+    eventually,
+    free_port,
+    ledger_since,
+)
 from skyfarer.testing.traffic import DemoTraffic
 
 pytestmark = pytest.mark.e2e
@@ -77,9 +84,11 @@ def send_half_an_hour(port: int) -> int:
 def test_a_browser_shows_the_services_and_draws_their_charts(
     oap: Oap, satellite_port: int, page_url: str, browser: Browser, tmp_path: Path
 ) -> None:
+    before = oap.ledger()
     sent = send_half_an_hour(satellite_port)
-    ledger = oap.await_applied(sent)
-    assert (ledger["accepted"], ledger["dropped"]) == (sent, {})
+    ledger = oap.await_applied(before["accepted"] + sent)
+    added = ledger_since(before, ledger)
+    assert (added["accepted"], added["dropped"]) == (sent, {})
     browser.resize(1280, 800)
     browser.open(f"{page_url}/?service=order")
     browser.wait_for(
@@ -89,7 +98,7 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     for chart in CHARTS:
         browser.wait_for("a drawn chart", lambda chart=chart: browser.ink(chart) > 500)
     assert browser.text(".detail-name") == "order"
-    browser.wait_for("the ledger", lambda: f"{sent:,}" in browser.text(".ledger"))
+    browser.wait_for("the ledger", lambda: f"{ledger['accepted']:,}" in browser.text(".ledger"))
     eventually(lambda: "balanced" in browser.text(".ledger"), 10, "a balanced ledger on the page")
     shots = Path(os.environ.get("SKYFARER_SHOTS", tmp_path))
     browser.screenshot(shots / "services.png")

@@ -19,7 +19,8 @@ def send(oap: Oap, *names: str) -> None:
         collect(iter([one.SerializeToString() for one in segments]), timeout=30)
 
 
-def test_a_dead_jvm_ends_the_oap_with_a_reason_and_the_next_start_goes_on(oap: Oap) -> None:
+def test_a_dead_jvm_ends_the_oap_with_a_reason_and_the_next_start_goes_on(own_oap: Oap) -> None:
+    oap = own_oap
     send(oap, "a", "b")
     oap.await_applied(2)
     (jvm,) = [p for p in psutil.Process(oap.pid).children() if "java" in p.name()]

@@ -127,7 +127,7 @@ class RetryConfig:
     """Pauses between two attempts, jittered, growing from `initial` to `maximum`."""
 
     initial: str = "100ms"
-    maximum: str = "10s"
+    maximum: str = "5s"
     max_elapsed: str = "0s"  # a batch that fails for this long is given up; 0 is for ever
     on_exhausted: Literal["park", "drop"] = "park"  # given up: as dead letters, or altogether
 

@@ -43,6 +43,16 @@ def eventually(holds: Callable[[], bool], timeout_s: float, what: str) -> None:
         time.sleep(0.1)
 
 
+def ledger_since(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What an OAP's books gained between two looks; reasons that gained nothing are left out."""
+    lost = {reason: n - before["dropped"].get(reason, 0) for reason, n in after["dropped"].items()}
+    return {
+        "accepted": after["accepted"] - before["accepted"],
+        "delivered": after["delivered"] - before["delivered"],
+        "dropped": {reason: n for reason, n in lost.items() if n},
+    }
+
+
 class Program:
     """`skyfarer …` as a child; its standard error goes to a file beside its data."""
 

@@ -1,0 +1,118 @@
+"""Runs every test, in lanes: each a pytest process of its own, all at once, so no core stands idle.
+
+The queue has lanes of its own because its tests die thousands of deaths in children forked from
+pytest, and a fork costs what the process weighs: three times as much where Spark, Arrow and the
+page were imported for other tests.
+
+A lane takes the tests under its paths that no other lane names more closely, so every test runs
+once. Only whole programs are waited for with deadlines that a busy machine could miss: their lane
+goes first, and the kills fill what is left of the cores. Progress is shown as it comes, under the
+lane's name, and what a lane has to report when it ends. Arguments go to every lane's pytest.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NO_TESTS = 5
+"""pytest's code for a lane that the given arguments leave nothing to run."""
+COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b(?=.* in [\d.]+s)")
+"""In pytest's last line."""
+printing = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Lane:
+    name: str
+    paths: tuple[str, ...]
+    nice: int
+    options: tuple[str, ...] = ()
+
+    def command(self) -> list[str]:
+        ignored = [
+            f"--ignore={path}"
+            for lane in LANES
+            if lane is not self
+            for path in lane.paths
+            if any(Path(path) != Path(own) and Path(path).is_relative_to(own) for own in self.paths)
+        ]
+        cache = f"cache_dir=.pytest_cache/{self.name}"
+        return [sys.executable, "-m", "pytest", *self.paths, *ignored, "-o", cache, *self.options]
+
+
+LANES = (
+    Lane("programs", ("tests/e2e", "tests/cli"), nice=0),
+    Lane("rooms", ("tests",), nice=5),
+    Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
+    Lane("queue", ("tests/queue",), nice=10),
+    Lane("kills", ("tests/queue/faults/test_q01_kill_at_every_step.py",), 10, ("--timeout=900",)),
+)
+
+
+class Run(threading.Thread):
+    def __init__(self, lane: Lane, arguments: list[str]) -> None:
+        super().__init__()
+        self.lane = lane
+        self.code = 1
+        self.counts: dict[str, int] = {}
+        self._process = subprocess.Popen(
+            ["nice", "-n", str(lane.nice), *lane.command(), *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    def run(self) -> None:
+        """The first rule of pytest's opens the progress, the second the report."""
+        assert self._process.stdout is not None
+        rules, report = 0, []
+        for line in self._process.stdout:
+            rules += line.startswith("====")
+            self.counts.update({word: int(n) for n, word in COUNTS.findall(line)} if rules else {})
+            if rules < 2:
+                self._show([line])
+            else:
+                report.append(line)
+        self._show(report)
+        self.code = self._process.wait()
+
+    def _show(self, lines: list[str]) -> None:
+        with printing:
+            sys.stdout.writelines(f"{self.lane.name:9} | {line}" for line in lines)
+            sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> int:
+    start_s = time.monotonic()
+    runs = [Run(lane, arguments) for lane in LANES]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    passed = (0, NO_TESTS) if arguments else (0,)
+    failed = [run.lane.name for run in runs if run.code not in passed]
+    verdict = f"failed: {', '.join(failed)}" if failed else "all lanes passed"
+    print(f"{verdict}, in {time.monotonic() - start_s:.0f} s")
+    total = Counter[str]()
+    for run in runs:
+        total.update(run.counts)
+    broken = total["failed"] + total["error"] + total["errors"]
+    print(f"{total['passed']} passed, {broken} failed, {total['skipped']} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    # Ctrl-C reaches every lane, and each cleans up. Not SIG_IGN, which the lanes would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    sys.exit(main(sys.argv[1:]))
