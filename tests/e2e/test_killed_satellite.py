@@ -65,7 +65,9 @@ def test_a_satellite_killed_under_load_brings_every_acknowledged_segment_once(
     assert books["dropped"].keys() <= {"duplicate"}, "only what was sent again may go"
     assert books["delivered"] == ledger.accepted
     assert own_oap.stop() == 0
-    with duckdb.connect(str(own_oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
+    with duckdb.connect(
+        str(own_oap.data / "storage" / "skyfarer.duckdb"), read_only=True
+    ) as stored:
         rows = stored.execute("SELECT segment_id FROM segment_20261115").fetchall()
     found = [segment_id for (segment_id,) in rows]
     assert len(found) == len(set(found)), "stored twice"

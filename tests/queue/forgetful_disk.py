@@ -74,10 +74,8 @@ class ForgetfulDisk(Disk):
         self,
         directory: Path,
         ignored: Callable[[int], bool] = lambda mode: False,
-        journal: bool = False,
     ) -> None:
-        """`ignored` says for which files, by their mode, a sync is a lie. With `journal` the sync
-        of a file makes all names durable, as ext4 and xfs do and nothing promises.
+        """`ignored` says for which files, by their mode, a sync is a lie.
 
         The `fail_at`-th sync fails; `synced` has name and inode of each that was asked for.
         """
@@ -86,7 +84,6 @@ class ForgetfulDisk(Disk):
         self.synced: list[tuple[str, int]] = []
         self._directory = directory
         self._ignored = ignored
-        self._journal = journal
         self._files: dict[int, Remembered] = {}
         self._durable_names: dict[str, int] = {}
 
@@ -129,7 +126,7 @@ class ForgetfulDisk(Disk):
             return
         if not stat.S_ISDIR(status.st_mode):
             self._files[status.st_ino].synced()
-        if self._journal or os.path.samestat(status, self._directory.stat()):
+        elif os.path.samestat(status, self._directory.stat()):
             self._durable_names = self._look()
 
     def sync_data(self, fd: int) -> None:

@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -115,7 +116,8 @@ def create_whole(disk: Disk, path: Path, data: bytes, size_bytes: int, durable: 
             disk.sync(fd)
         disk.rename(new, path)
     except OSError as error:
-        disk.unlink(new)
+        with suppress(OSError):  # the next start removes it, and this failure is the one to tell
+            disk.unlink(new)
         raise disk_error(error, path, "create") from error
     finally:
         disk.close(fd)

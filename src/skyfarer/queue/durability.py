@@ -84,9 +84,7 @@ class GroupCommit:
         every record below `writing` lies in a segment that is watched by the time they are."""
         with self._lock:
             if not self._tracking:
-                self._tracking = True
-                for number in live():
-                    self._watch(number)
+                self._begin(live)
             done_below, target = current(), writing()
             self._check_suspects(target, committed)
             self._sync_names()
@@ -103,6 +101,16 @@ class GroupCommit:
             self._tracking = False
             while self._files:
                 self._disk.close(self._files.popitem()[1])
+
+    def _begin(self, live: Callable[[], list[int]]) -> None:
+        """Segments opened from now on are watched by whoever opens them, those before here."""
+        self._tracking = True
+        try:
+            for number in live():
+                self._watch(number)
+        except SkyfarerError:
+            self._tracking = False
+            raise
 
     def _watch(self, number: int) -> None:
         if number in self._files:

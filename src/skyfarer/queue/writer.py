@@ -280,10 +280,9 @@ class Writer:
             for name in self._settings.consumers:
                 make_durable(disk, directory, name)
             sync_tree(disk, directory, [*files, directory / "state"])
-        if found.tail is not None:
+        self._commit.suspect_below = min(state.suspect, found.writing) if shown else 0
+        if found.tail is not None and not self._commit.suspect_below:
             self._segment = resumed_segment(disk, directory, meta, found.tail)
-        suspect = state.suspect if shown else 0
-        self._commit.suspect_below = min(suspect, found.writing)
         self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring

@@ -1,4 +1,4 @@
-"""A disk under the queue that dies in the middle of a call, fills up, and rots.
+"""A disk under the queue that dies in the middle of a call, fails one, fills up, and rots.
 
 Death is that of the process: what earlier calls and stores did stays, the fatal one is done in part
 or not at all, and nothing done later has any effect. Locks end with their files, as the kernel
@@ -36,6 +36,7 @@ class FaultyDisk(Disk):
         self.dead = False
         self._last_call = 0
         self._refused_call = 0
+        self._failed_call = 0
         self._kept_bytes = 0
         self._files: set[int] = set()
 
@@ -46,6 +47,10 @@ class FaultyDisk(Disk):
     def refuse_at(self, call: int) -> None:
         """The `call`-th from now finds no space, if it is one that needs some."""
         self._refused_call = self.calls + call
+
+    def fail_at(self, call: int) -> None:
+        """The `call`-th from now finds the disk broken, whatever it is, and changes nothing."""
+        self._failed_call = self.calls + call
 
     def die(self) -> None:
         """At once, between two calls."""
@@ -58,6 +63,8 @@ class FaultyDisk(Disk):
         if self.dead:
             raise Death(name)
         self.calls += 1
+        if self.calls == self._failed_call and name != "store":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         refused = self.calls == self._refused_call and name in NEEDS_SPACE
         if refused or name in self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -85,8 +92,9 @@ class FaultyDisk(Disk):
             return
         try:
             kept = self.meet("allocate")
-        except OSError:
-            os.ftruncate(fd, size_bytes // 2)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                os.ftruncate(fd, size_bytes // 2)
             raise
         if kept is not None:
             os.ftruncate(fd, min(kept, size_bytes))

@@ -44,15 +44,20 @@ def anonymous_bytes() -> int:
     return next(int(row.split()[1]) * KIB for row in rows if row.startswith("RssAnon"))
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 class Measures:
     """Taken with each append."""
 
     def __init__(self) -> None:
         self.ahead = self.files = self.begin_bytes = self.bytes = 0
+        self.begin_files = open_files()
 
     def take(self, writer: Writer, records: int) -> None:
         self.ahead = max(self.ahead, writer.writing - writer.durable)
-        self.files = max(self.files, len(list(Path("/proc/self/fd").iterdir())))
+        self.files = max(self.files, open_files() - self.begin_files)
         self.bytes = max(self.bytes, anonymous_bytes())
         if writer.writing <= WARM_UP * records:
             self.begin_bytes = self.bytes
