@@ -87,6 +87,11 @@ class Run(threading.Thread):
         self._show(report)
         self.code = self._process.wait()
 
+    def interrupt(self) -> None:
+        """As Ctrl-C does, so that pytest ends the programs its tests have started."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+
     def _show(self, lines: list[str]) -> None:
         with printing:
             sys.stdout.writelines(f"{self.lane.name:9} | {line}" for line in lines)
@@ -95,7 +100,10 @@ class Run(threading.Thread):
 
 def main(arguments: list[str]) -> int:
     start_s = time.monotonic()
+    # Ctrl-C reaches every lane by itself. Not SIG_IGN, which the lanes would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
     runs = [Run(lane, arguments) for lane in LANES]
+    signal.signal(signal.SIGTERM, lambda *_: [run.interrupt() for run in runs])
     for run in runs:
         run.start()
     for run in runs:
@@ -113,6 +121,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Ctrl-C reaches every lane, and each cleans up. Not SIG_IGN, which the lanes would inherit.
-    signal.signal(signal.SIGINT, lambda *_: None)
     sys.exit(main(sys.argv[1:]))
