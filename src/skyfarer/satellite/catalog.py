@@ -2,7 +2,7 @@
 
 A constructor has a `config_type`, the frozen dataclass of its keys, and is called with a value of
 it first: a server as `(config, registry, health)`, a client as `(config, producer, records_max,
-registry)`, a fetcher as `(config, append, directory, clock, registry, health)`, a filter as
+registry)`, a fetcher as `(config, inlet, directory, clock, registry, health)`, a filter as
 `(config)`. `satellite.contracts` says what they promise. Others join by the entry points
 `skyfarer.server`, `skyfarer.client`, `skyfarer.fetcher` and `skyfarer.filter`.
 """

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,23 +44,50 @@ TRACE = "\n".join(
     ]
 )
 TEMPLATES = [LINE] * (TRACE_EVERY - 1) + [TRACE]
+Write = Callable[[Path, int], None]
+
 CHUNK = "".join(f"{TEMPLATES[n % TRACE_EVERY]}\n" for n in range(EVENTS_PER_CHUNK)).encode()
 
 
-def write_and_rotate(logs: Path, total_bytes: int, file_bytes: int) -> None:
-    """Every fourth rotation by copying and cutting off, the others by renaming."""
-    app, written, first, rotations = logs / "app.log", 0, 0, 0
-    while written < total_bytes:
+def chunk(first: int) -> bytes:
+    return CHUNK % tuple(range(first, first + EVENTS_PER_CHUNK))
+
+
+def write_fast(logs: Path, events: int) -> None:
+    """Files of 64 MB; every fourth is copied and cut off, the others are renamed."""
+    app, first, rotations = logs / "app.log", 0, 0
+    while first < events:
         with app.open("ab") as file:
-            while file.tell() < file_bytes and written < total_bytes:
-                written += file.write(CHUNK % tuple(range(first, first + EVENTS_PER_CHUNK)))
+            while file.tell() < 64 * MIB and first < events:
+                file.write(chunk(first))
                 first += EVENTS_PER_CHUNK
         rotations += 1
-        if rotations % 4:
-            app.rename(logs / f"app.log.{rotations}")
-        else:
-            shutil.copy(app, logs / f"app.log.{rotations}")
-            os.truncate(app, 0)
+        rotate(app, logs / f"app.log.{rotations}", rename=rotations % 4 != 0)
+
+
+def write_unruly(logs: Path, events: int) -> None:
+    """Files of any size, lines written in two parts, pauses in between."""
+    dice = random.Random(events)
+    app, first, rotations = logs / "app.log", 0, 0
+    while first < events:
+        file_bytes = dice.randint(1, 2 * MIB)
+        with app.open("ab", buffering=0) as file:
+            while file.tell() < file_bytes and first < events:
+                data, cut = chunk(first), dice.randrange(400 * KIB)
+                file.write(data[:cut])
+                time.sleep(dice.choice([0.0, 0.0, dice.uniform(0.0, 0.02)]))
+                file.write(data[cut:])
+                first += EVENTS_PER_CHUNK
+        rotations += 1
+        rotate(app, logs / f"app.log.{rotations}", rename=dice.random() < 0.5)
+
+
+def rotate(app: Path, to: Path, rename: bool) -> None:
+    if rename:
+        app.rename(to)
+    else:
+        shutil.copy(app, to)
+        os.truncate(app, 0)
 
 
 class Program:
@@ -94,12 +121,12 @@ class Program:
 
 
 @contextmanager
-def writing(*arguments: object) -> Iterator[None]:
+def writing(write: Write, logs: Path, events: int) -> Iterator[None]:
     child = os.fork()
     if child == 0:
         end = 1
         try:
-            write_and_rotate(*arguments)  # type: ignore[arg-type]
+            write(logs, events)
             end = 0
         finally:
             os._exit(end)
@@ -147,24 +174,23 @@ class Check:
             self._consumer.commit(run.end)
 
 
-def fetched(place: Path, total_bytes: int, file_bytes: int, kills: int) -> Check:
+def fetched(place: Path, write: Write, events: int, kills: int) -> Check:
     (place / "logs").mkdir()
-    chunks = -(-total_bytes // len(CHUNK % tuple(range(EVENTS_PER_CHUNK))))
-    check, program = Check(place / "queue", chunks * EVENTS_PER_CHUNK), Program(place)
-    dice = random.Random(total_bytes)
-    deaths = sorted(dice.uniform(0.05, 0.95) * len(check.seen) for _ in range(kills))
+    check, program = Check(place / "queue", events), Program(place)
+    dice = random.Random(events)
+    deaths = sorted(dice.uniform(0.05, 0.95) * events for _ in range(kills))
     deadline = time.monotonic() + WAIT_S
-    with writing(place / "logs", total_bytes, file_bytes):
+    with writing(write, place / "logs", events):
         program.start()
         try:
             check.start()
-            while check.records < len(check.seen):
+            while check.records < events:
                 check.take()
                 if deaths and check.records >= deaths[0]:
                     deaths.pop(0)
                     program.kill()
                     program.start()
-                assert time.monotonic() < deadline, f"{check.records} of {len(check.seen)}"
+                assert time.monotonic() < deadline, f"{check.records} of {events}"
             time.sleep(1.0)
             check.take()
             program.stop()
@@ -181,19 +207,20 @@ def wrong(check: Check) -> dict[str, list[int]]:
     }
 
 
+def events_of(total_bytes: int) -> int:
+    return -(-total_bytes // len(chunk(0))) * EVENTS_PER_CHUNK
+
+
 @pytest.mark.parametrize(
-    ("total_bytes", "file_bytes", "kills"),
-    [(1 * GIB, 64 * MIB, 5), (24 * MIB, 700 * KIB, 12)],
+    ("write", "total_bytes", "kills"),
+    [(write_fast, 1 * GIB, 5), (write_unruly, 30 * MIB, 10)],
     ids=["a gigabyte", "many rotations, many deaths"],
 )
 def test_every_line_comes_once_and_every_trace_whole(
-    tmp_path: Path, total_bytes: int, file_bytes: int, kills: int
+    tmp_path: Path, write: Write, total_bytes: int, kills: int
 ) -> None:
-    began = time.monotonic()
-
-    check = fetched(tmp_path, total_bytes, file_bytes, kills)
+    check = fetched(tmp_path, write, events_of(total_bytes), kills)
 
     assert wrong(check) == {"lost": [], "twice": []}
     assert check.records == len(check.seen)
-    print(f"{total_bytes / MIB:.0f} MiB, {check.records} records: {time.monotonic() - began:.1f} s")
     shutil.rmtree(tmp_path)
