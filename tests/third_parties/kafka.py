@@ -75,7 +75,8 @@ def fetch() -> Path:
         jars = Path(scratch) / "jars"
         command = ["mvn", "-B", "-q", "-C", "-f", str(POM), "dependency:copy-dependencies"]
         options = [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
-        subprocess.run([*command, *options], env=MAVEN, check=True, timeout=FETCH_TIMEOUT_S)
+        env = {**MAVEN, "JAVA_HOME": str(java_home(os.environ, Path(scratch)))}
+        subprocess.run([*command, *options], env=env, check=True, timeout=FETCH_TIMEOUT_S)
         with suppress(OSError):
             jars.replace(JARS)
     return JARS

@@ -306,7 +306,8 @@ def test_an_agent_that_gives_up_ends_the_call_upstream(rig: Rigs, backend: Backe
     ended = threading.Event()
 
     def hang(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        context.add_callback(ended.set)
+        if not context.add_callback(ended.set):  # it has ended before it could be asked for
+            ended.set()
         ended.wait(TIMEOUT_S)
         yield b""
 
