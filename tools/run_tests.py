@@ -103,7 +103,12 @@ def main(arguments: list[str]) -> int:
     # Ctrl-C reaches every lane by itself. Not SIG_IGN, which the lanes would inherit.
     signal.signal(signal.SIGINT, lambda *_: None)
     runs = [Run(lane, arguments) for lane in LANES]
-    signal.signal(signal.SIGTERM, lambda *_: [run.interrupt() for run in runs])
+
+    def interrupt(*_: object) -> None:
+        for run in runs:
+            run.interrupt()
+
+    signal.signal(signal.SIGTERM, interrupt)
     for run in runs:
         run.start()
     for run in runs:
