@@ -37,6 +37,7 @@ class Model:
     places: dict[str, list[Place]] = field(default_factory=lambda: defaultdict(lambda: [Place()]))
     rotten_slots: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     committing: dict[str, Run] = field(default_factory=dict)
+    fallen_from: dict[str, list[Place]] = field(default_factory=dict)
     reached: Counter[str] = field(default_factory=Counter)
     suspect: int = 0
 
@@ -67,23 +68,29 @@ class Model:
         """Where a consumer says it is, `fresh` being where it begins when it knows nothing more. A
         running one knows its last commit by heart, and gives no `fresh`."""
         run = self.committing.pop(name, None)
-        for history in self._possible(self.places[name], run, self.rotten_slots[name], fresh):
+        for history in self._possible(name, run, fresh):
             if history[-1] == stated._replace(delivered=history[-1].delivered):
                 break
         else:
             raise AssertionError(f"{name} is at {stated}, and was at {self.places[name][-3:]}")
         if len(history) > len(self.places[name]):
             self.rotten_slots[name].discard(slot(history))
+            self.fallen_from.pop(name, None)
+        elif history is not self.places[name]:
+            self.fallen_from[name] = self.places[name]
         self.places[name] = history
         self.reached[name] = max(self.reached[name], stated.committed)
 
-    def _possible(
-        self, history: list[Place], run: Run | None, rotten: set[int], fresh: Place | None
-    ) -> Iterator[list[Place]]:
+    def _possible(self, name: str, run: Run | None, fresh: Place | None) -> Iterator[list[Place]]:
         """The commit that died wrote over the one before the last. When that or rot has taken it,
-        and rot has taken the last, nothing is left."""
+        and rot has taken the last, nothing is left. Or else what it did write was the part that was
+        rotten, and the commit there is whole again."""
+        history, rotten = self.places[name], self.rotten_slots[name]
         if run is not None:
             yield [*history, history[-1].after(run)]
+            once = self.fallen_from.get(name, [])[: len(history) + 1]
+            if fresh is not None and len(once) > len(history):
+                yield [*history, once[-1]]
         if fresh is None or slot(history) not in rotten:
             yield history
             return

@@ -5,12 +5,12 @@
     access denied      again, slowly and for ever: the data is good, the token is not
     refused for good   halved until the refused record stands alone, which is "rejected"
     unexplained        after some tries halved likewise; the record that stands alone is "rejected"
-                       only if the upstream takes one of those behind it, for while it fails with
-                       everything the fault is its own, and nothing is given up
+                       only if it fails again after the upstream took one of those behind it, for
+                       while it fails with everything the fault is its own
 
 So a record that cannot be taken stands in the way of the others for seconds, not for ever, and an
 upstream in trouble costs room in the queue and nothing else. Sequences reach the upstream in
-ascending order, but for a resend: that is what lets it recognise one.
+ascending order, but for a resend, and for those that were doubted for nothing.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ class Delivery:
     async def _judge(
         self, suspect: Batch, doubt: Suspected, waiting: list[Batch], settle: Settle
     ) -> bool:
-        """Whether the suspect was given up, and with it all that failed between it and the first
-        record that was taken: an upstream that has that one takes no earlier number any more."""
+        """Whether there is a verdict on the suspect, and on all that failed between it and the
+        first record that was taken. They are tried again behind that one: the upstream may have
+        been at fault until then, and only who fails beside one that is taken is given up."""
         if split_repeated(bytes(suspect.payloads[0]), 1) is None:
             settle(suspect, _loss(suspect, REJECTED, doubt))
             return True
@@ -83,11 +84,12 @@ class Delivery:
             behind += rest
             try:
                 taken = await self._takes(one)
+                guilty = [not await self._takes(record) for record in failed] if taken else []
             except RetryableError:
                 return False
             if taken:
-                for record in failed:
-                    settle(record, _loss(record, REJECTED, doubt))
+                for record, is_guilty in zip(failed, guilty, strict=True):
+                    settle(record, _loss(record, REJECTED, doubt) if is_guilty else None)
                 settle(one, None)
                 waiting[:] = behind
                 self._reach = REACH_MIN
