@@ -87,6 +87,7 @@ def test_any_history_on_a_faulty_disk_agrees_with_a_list(when_full: str, durabil
         machine,
         settings=settings(
             max_examples=EXAMPLES,
+            derandomize=True,  # the same histories in every run; found ones become seeds
             stateful_step_count=50,
             deadline=None,
             print_blob=True,
