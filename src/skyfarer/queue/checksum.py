@@ -1,8 +1,7 @@
 """CRC32C, at about the speed of memory.
 
-`fastcrc` takes any buffer without copying it, folds with carry-less multiplication (twice as fast
-as the processor's own CRC32C instruction) and costs 0.9 MB of resident memory. What it was chosen
-over, with figures, is in docs/adr/004-queue-format.md.
+`fastcrc` takes any buffer without copying it. What it was chosen over, with figures, is in
+docs/adr/004-queue-format.md.
 """
 
 from __future__ import annotations

@@ -113,10 +113,6 @@ class FaultyDisk(Disk):
         os.pwrite(fd, b"".join(buffers)[:kept], offset)
         raise self.end(name)
 
-    def truncate(self, fd: int, size_bytes: int) -> None:
-        self._change("truncate")
-        super().truncate(fd, size_bytes)
-
     def map(self, fd: int, size_bytes: int) -> mmap.mmap:
         self._change("map")
         mapped = _FaultyMap(fd, size_bytes)
