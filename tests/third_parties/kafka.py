@@ -29,6 +29,7 @@ JARS = CACHE / f"kafka-{crc32(POM.read_bytes()):08x}"
 FETCH_TIMEOUT_S = 300.0
 READY_TIMEOUT_S = 60.0
 READ_TIMEOUT_S = 30.0
+PAUSE_TIMEOUT_S = 10.0
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 PROPERTIES = """
@@ -138,8 +139,11 @@ class Broker:
         eventually(self._answers, READY_TIMEOUT_S, "the Kafka broker answers")
 
     def pause(self) -> None:
+        """Returns when each of its threads has stopped: until then one may still answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        eventually(lambda: all(map(_stopped, threads.iterdir())), PAUSE_TIMEOUT_S, "it has stopped")
 
     def resume(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -225,3 +229,8 @@ def _end(consumer: Consumer, partition: TopicPartition) -> int:
 
     eventually(known, READ_TIMEOUT_S, f"{partition} has an end")
     return ends[0]
+
+
+def _stopped(thread: Path) -> bool:
+    """The state stands behind the name, which may hold anything but a closing bracket last."""
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0] == "T"
