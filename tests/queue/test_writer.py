@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import stat
+from random import Random
 
 import pytest
 
 from skyfarer.base.errors import ConfigError, PermanentError
 from skyfarer.base.units import KIB
 from skyfarer.queue.errors import QueueFull, RecordTooLarge
+from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, decode_segment_header
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 
@@ -50,6 +52,30 @@ def test_a_batch_of_more_buffers_than_one_call_takes_is_written_whole(bench):
     payloads = [b"%d" % n for n in range(2500)]
     writer.append(1, payloads)
     assert bench.records() == payloads
+
+
+@pytest.mark.parametrize("durability", ["append", "fsync"])
+def test_a_reused_segment_holds_nothing_behind_its_records_whatever_the_lap_before_had(
+    bench, durability
+):
+    random, geometry = Random(7), bench.settings().geometry
+    writer, consumer = bench.writer(durability=durability), bench.consumer()
+    for lap in range(120):
+        length, count = random.choice(((1, 200), (300, 5), (3000, 2)))
+        writer.append(1, [bytes([lap]) * length] * count)
+        consumer.commit(writer.writing)
+        if random.random() < 0.1:
+            writer.stop(1.0)
+            writer = bench.writer(durability=durability)
+        pages = [path.read_bytes() for path in bench.segment_paths()]
+        queue_id = bytes.fromhex(writer.queue_id)
+        headers = [decode_segment_header(page[:PAGE_BYTES], queue_id) for page in pages]
+        newest, index = max(
+            (header.first, page[geometry.index])
+            for header, page in zip(headers, pages, strict=True)
+            if header is not None
+        )
+        assert not any(index[(writer.writing - newest) * SLOT_BYTES :]), lap
 
 
 def test_numbers_go_on_after_a_restart(bench):

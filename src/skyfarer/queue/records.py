@@ -44,10 +44,6 @@ def salt_of(number: int, first: int) -> int:
     return crc32c(_pack_place(number, first)) >> 1
 
 
-def chained(crc: int, payload: bytes | memoryview) -> int:
-    return crc32c(payload, crc)
-
-
 def seal_one(beginning: int, start: int, length: int, kind: int, crc: int) -> bytes:
     """One entry; `beginning` is the salt plus the slot."""
     checked = _pack_checked(start, length, kind, crc)
@@ -71,8 +67,7 @@ def seal(
     words[_START::ENTRY_WORDS] = array("I", accumulate(lengths[:-1], initial=start))
     words[_LENGTH::ENTRY_WORDS] = array("I", lengths)
     words[_KIND::ENTRY_WORDS] = array("I", (kind,)) * slots
-    crcs = array("I", accumulate(payloads, chained, initial=crc))
-    words[_CRC::ENTRY_WORDS] = crcs[1:]
+    words[_CRC::ENTRY_WORDS] = array("I", [crc := crc32c(payload, crc) for payload in payloads])
     words[_CHECK::ENTRY_WORDS] = array("I", _checks(memoryview(words).cast("B"), beginning))
     return words
 

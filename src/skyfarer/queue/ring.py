@@ -32,7 +32,11 @@ class Patience:
 
 
 class Ring:
-    """`live` is in order, oldest first. `_spare` are wiped segments numbered to come next."""
+    """`live` is in order, oldest first. `_spare` are wiped segments numbered to come next.
+
+    `_used_slots`, by number: how much of its index a segment had that gave way, and was this
+    writer's own from the first record to the last: the rest of it is zero, and need not be wiped.
+    """
 
     def __init__(
         self,
@@ -54,13 +58,14 @@ class Ring:
         self._patience = patience
         self._block_timeout_s = settings.block_timeout_s if settings.when_full == "block" else 0.0
         self._drop_oldest = settings.when_full == "drop_oldest"
-        self._next_number = self._trusted_from = 0
+        self._next_number = self._trusted_from = self._own_from = 0
         self.live: deque[Extent] = deque()
         self._spare: deque[Segment] = deque()
+        self._used_slots: dict[int, int] = {}
 
     def resume(self, live: list[Extent], next_number: int) -> None:
         self.live = deque(live)
-        self._next_number = next_number
+        self._next_number = self._own_from = next_number
 
     def segments_above(self, committed: int) -> int:
         """How many hold a record that is not committed."""
@@ -85,8 +90,9 @@ class Ring:
         committed = self._wait_for_room(giving_way) if giving_way else 0
         self._give_way(giving_way, committed)
         for number in missing:
+            used = self._used_slots.pop(number - self._geometry.segments, self._geometry.slots)
             self._spare.append(
-                free_segment(self._disk, self._directory, self._meta, number, self._durable)
+                free_segment(self._disk, self._directory, self._meta, number, used, self._durable)
             )
             self._next_number = number + 1
         return list(self._spare)[:wanted]
@@ -161,9 +167,11 @@ class Ring:
         for _ in range(segments):
             end = self.live[1].first
             self._state.publish_oldest(end)
-            oldest = self.live[0].number
+            oldest, first = self.live[0]
             if end > committed or oldest < self._trusted_from:
                 self._unlink(oldest)
+            elif oldest >= self._own_from:
+                self._used_slots[oldest] = end - first
             self.live.popleft()
         if self._durable:
             sync_file(self._disk, self._directory / "state")

@@ -89,10 +89,12 @@ class Segment:
         self.trusted = False
         self.room = -1
 
-    def wipe(self, durable: bool) -> None:
+    def wipe(self, used_slots: int, durable: bool) -> None:
+        """Of its index the slots that may hold anything. A whole one of a megabyte would take as
+        long as a tenth of the payloads that follow it."""
         try:
             write = write_pages if durable else write_all
-            write(self._disk, self._fd, bytes(self._payload_offset), 0)
+            write(self._disk, self._fd, bytes(PAGE_BYTES + used_slots * SLOT_BYTES), 0)
             if durable:
                 self.trusted = False
                 self._disk.sync_data(self._fd)
@@ -189,9 +191,10 @@ class Segment:
 
 
 def free_segment(
-    disk: Disk, directory: Path, meta: Meta, number: int, durable: bool = False
+    disk: Disk, directory: Path, meta: Meta, number: int, used_slots: int, durable: bool
 ) -> Segment:
-    """The ring's file for `number`, wiped: made if it is not there, reused if it is.
+    """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
+    index behind `used_slots` is known to be zero.
 
     With `durable` its name and its zeros survive a power cut before anything is written to it. A
     file that could not be synced is removed, so that the next attempt has another one.
@@ -204,7 +207,7 @@ def free_segment(
         return Segment(disk, directory, meta, number)
     segment = Segment(disk, directory, meta, number)
     try:
-        segment.wipe(durable)
+        segment.wipe(used_slots, durable)
     except BaseException:
         segment.close()
         if not segment.trusted:
