@@ -54,7 +54,8 @@ class Sent(Enum):
 
 
 class HttpError(StatusError):
-    """The peer does not speak gRPC: it gets an HTTP status, as gRPC's own servers answer."""
+    """The peer does not speak gRPC: it gets an HTTP status, as gRPC's own servers answer, and a
+    sentence; both when its request has ended, since that is when such a peer begins to listen."""
 
     def __init__(self, code: bytes, message: str) -> None:
         super().__init__(Status.UNKNOWN, message)
@@ -160,8 +161,18 @@ class Call:
 
     def write(self, http2: Http2) -> Sent:
         """What can be written of the answer; with its end, if it has one."""
+        if isinstance(self.error, HttpError):
+            return self._write_http(self.error, http2)
         if self.error is not None:
             return self._write_error(self.error, http2)
+        if self._write_body(_RESPONSE, http2) is Sent.BLOCKED:
+            return Sent.BLOCKED
+        if self.complete:
+            trailers = _TRAILERS_OK if self.answering else [*_RESPONSE, *_TRAILERS_OK]
+            self._write_end(trailers, http2)
+        return Sent.DONE
+
+    def _write_body(self, head: list[Header], http2: Http2) -> Sent:
         stream_id, body = self.stream_id, self.body
         while body:
             room = min(http2.local_flow_control_window(stream_id), http2.max_outbound_frame_size)
@@ -170,7 +181,7 @@ class Call:
                 return Sent.BLOCKED
             if not self.answering:
                 self.answering = True
-                http2.send_headers(stream_id, _RESPONSE)
+                http2.send_headers(stream_id, head)
             if room >= len(body):
                 http2.send_data(stream_id, body)
                 break
@@ -178,9 +189,17 @@ class Call:
             http2.send_data(stream_id, body[:room])
             body = body[room:]
         self.body = b""
-        if self.complete:
-            trailers = _TRAILERS_OK if self.answering else [*_RESPONSE, *_TRAILERS_OK]
-            self._write_end(trailers, http2)
+        return Sent.DONE
+
+    def _write_http(self, error: HttpError, http2: Http2) -> Sent:
+        if not self.answering:
+            self.body = error.message.encode() + b"\n"
+        head = [(b":status", error.code), (b"content-type", b"text/plain; charset=utf-8")]
+        if self._write_body(head, http2) is Sent.BLOCKED:
+            return Sent.BLOCKED
+        http2.end_stream(self.stream_id)
+        if not self.half_closed:
+            http2.reset_stream(self.stream_id, ErrorCodes.NO_ERROR)
         return Sent.DONE
 
     def _write_error(self, error: StatusError, http2: Http2) -> Sent:
@@ -197,8 +216,6 @@ class Call:
 
 
 def _refusal(error: StatusError) -> list[Header]:
-    if isinstance(error, HttpError):
-        return [(b":status", error.code), (b"grpc-message", encode_message(error.message))]
     return [*_RESPONSE, (b"grpc-accept-encoding", ENCODINGS), *_status(error)]
 
 

@@ -26,7 +26,7 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 
 from skyfarer.base.units import KIB, MIB
-from skyfarer.wire.calls import Call, RefusedError, Sent
+from skyfarer.wire.calls import Call, HttpError, RefusedError, Sent
 from skyfarer.wire.guard import ControlGuard
 from skyfarer.wire.http2 import Http2
 from skyfarer.wire.intake import Intake
@@ -37,6 +37,7 @@ from skyfarer.wire.status import Status, StatusError
 
 # A frame or header block that h2 has not seen the end of: 64 CONTINUATION frames fit.
 UNPARSED_BYTES_MAX: Final = 1 * MIB + 64 * KIB
+HTTP_REQUEST_TIMEOUT_S: Final = 10.0  # of one that is refused, and not over yet
 
 
 class Session:
@@ -128,6 +129,10 @@ class Session:
             unfinished = call.held_bytes and not call.decided
             if unfinished and receiver.passed(call.moved_at, settings.message_timeout_s):
                 self._fail(call, StatusError(Status.DEADLINE_EXCEEDED, "a message took too long"))
+            elif isinstance(call.error, HttpError) and receiver.passed(
+                call.moved_at, HTTP_REQUEST_TIMEOUT_S
+            ):
+                self._ready.append(call)
             elif self._waits_for_a_peer(call) and receiver.passed(
                 call.moved_at, settings.relayed_idle_timeout_s
             ):
@@ -218,6 +223,8 @@ class Session:
                 make = Asked if call.unary else Piped
                 metadata = Metadata.of_headers(event.headers, call.timeout_s)
                 call.passage = make(call, metadata, self._receiver.relayed, self)
+        except HttpError as error:
+            call.error = error
         except StatusError as error:
             self._fail(call, error)
 
@@ -226,6 +233,8 @@ class Session:
         if call is None:
             return
         call.half_closed = True
+        if isinstance(call.error, HttpError):
+            self._ready.append(call)
         if call.decided:
             return
         try:
