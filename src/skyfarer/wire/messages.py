@@ -10,6 +10,7 @@ from __future__ import annotations
 from skyfarer.wire.generated import browser_pb2 as browser
 from skyfarer.wire.generated import configuration_pb2 as configuration
 from skyfarer.wire.generated import event_pb2 as event
+from skyfarer.wire.generated import inventory_pb2 as inventory
 from skyfarer.wire.generated import log_pb2 as log
 from skyfarer.wire.generated import mesh_pb2 as mesh
 from skyfarer.wire.generated import meter_pb2 as meter
@@ -63,6 +64,7 @@ __all__ = [
     "browser",
     "configuration",
     "event",
+    "inventory",
     "log",
     "mesh",
     "meter",

@@ -60,6 +60,7 @@ class Kind(IntEnum):
     OTLP_LOGS = 33
     ENVOY_ACCESS_LOG = 34
     ENVOY_METRICS = 35
+    INVENTORY = 36  # made by an OAP itself: a name that wants an id, or a sign of life of one
 
 
 @dataclass(frozen=True, slots=True)

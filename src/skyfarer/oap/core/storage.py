@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from skyfarer.oap.core.inventory import Inventory
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -94,9 +96,12 @@ class Analysed:
     """What one micro-batch says of one source partition, and how far it has read it.
 
     `segments`: segment_id, trace_id, service, instance, endpoint, minute, start_time, latency,
-    is_error, data_binary; one row a stored segment. `metrics`: per scope one Arrow table of
-    deltas: service, instance or endpoint (as the scope has them), minute, calls, latency_sum,
-    errors. `minute` is an epoch minute everywhere: the provider turns it into buckets.
+    is_error, kind, data_binary; one row a stored segment, and `kind` (wire.rpc.Kind) says what its
+    bytes are. `metrics`: per scope one Arrow table of deltas: service, instance or endpoint (as the
+    scope has them), minute, calls, latency_sum, errors. `records`: sequence, kind, minute (of its
+    arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch minute
+    everywhere: the provider turns it into buckets. `inventories` are distinct, and have no id:
+    each is combined with what is stored, or given the next id of its scope.
     """
 
     partition: str
@@ -104,6 +109,8 @@ class Analysed:
     end: int
     segments: pa.Table
     metrics: Mapping[Scope, pa.Table]
+    records: pa.Table | None = None
+    inventories: Sequence[Inventory] = ()
     heartbeats: Sequence[Heartbeat] = ()
     parked: Sequence[Parked] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
