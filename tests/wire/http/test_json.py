@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from satellite.gatherers.http_rig import Rig, run
 from skyfarer.base.units import KIB
-from skyfarer.satellite.gatherers.desk import GIVE_WAY_BYTES
-from skyfarer.satellite.gatherers.proto_json import MESSAGES_MAX, VALUES_MAX
 from skyfarer.wire import messages
+from skyfarer.wire.http.desk import GIVE_WAY_BYTES
+from skyfarer.wire.http.proto_json import MESSAGES_MAX, VALUES_MAX
 from skyfarer.wire.rpc import Kind
+from wire.http.rig import Rig, run
 
 SEGMENT = {
     "traceId": "t1",
@@ -268,7 +268,7 @@ def test_no_text_makes_counting_its_values_slow(text: str) -> None:
 def test_protobuf_is_not_imported_before_the_first_json_comes() -> None:
     script = """
 import sys
-from satellite.gatherers.http_rig import Rig, run
+from wire.http.rig import Rig, run
 
 async def talk(rig):
     assert (await rig.post("/logging", b"\\n\\x01x")).status == 200
@@ -293,7 +293,7 @@ def test_without_protobuf_json_is_answered_501_and_the_rest_is_served() -> None:
     script = """
 import sys
 sys.modules["google.protobuf"] = None
-from satellite.gatherers.http_rig import Rig, run
+from wire.http.rig import Rig, run
 
 async def talk(rig):
     answer = await rig.post("/v3/logs", '[{"service": "a"}]')
