@@ -23,7 +23,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.storage": ("base", "telemetry", "oap.core"),
     "oap.query": ("base", "telemetry", "oap.core"),
-    "oap.boot": ("base", "telemetry", "queue", "oap"),
+    "oap.boot": ("base", "telemetry", "wire", "queue", "oap"),
     "oap": (),
     "ui": ("base",),
     "testing": ("base", "telemetry", "wire", "queue", "oap.core", "oap.query", "ui"),
