@@ -18,6 +18,7 @@ from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door, Posts
+from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
@@ -110,7 +111,7 @@ class QueryServer:
 def _config(door: Door) -> uvicorn.Config:
     return uvicorn.Config(
         door.app(),
-        http="h11",
+        http=ImpatientProtocol,
         loop="asyncio",
         ws="none",
         lifespan="off",
