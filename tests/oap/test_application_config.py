@@ -87,7 +87,10 @@ def test_every_port_listens_on_this_machine_alone_unless_told_otherwise() -> Non
     application = load_application(None, {})
     core, telemetry = application.config(CoreConfig), application.config(PrometheusConfig)
 
-    assert {core.restHost, core.gRPCHost, telemetry.host} == {"127.0.0.1"}
+    sharing = application.config(SharingServerConfig)
+
+    hosts = {core.restHost, core.gRPCHost, telemetry.host, sharing.restHost, sharing.gRPCHost}
+    assert hosts == {"127.0.0.1"}
 
 
 def test_an_open_port_is_warned_of() -> None:
@@ -100,6 +103,45 @@ def test_an_open_port_is_warned_of() -> None:
     )
     assert load_application(None, {"SW_CORE_GRPC_HOST": "::1"}).warnings == ()
     assert load_application(None, {"SW_CORE_GRPC_HOST": "localhost"}).warnings == ()
+
+
+TLS = {"SSL_ENABLED": "true", "SSL_KEY_PATH": "key.pem", "SSL_CERT_CHAIN_PATH": "chain.pem"}
+EVERYWHERE = {"SW_CORE_GRPC_HOST": "0.0.0.0", "SW_CORE_REST_HOST": "0.0.0.0"}
+
+
+def encrypted(prefix: str, **more: str) -> dict[str, str]:
+    return {f"{prefix}_{name}": value for name, value in {**TLS, **more}.items()}
+
+
+@pytest.mark.parametrize(
+    ("environ", "lacks"),
+    [
+        ({"SW_AUTHENTICATION": "x"}, ["gRPCHost: not encrypted", "restHost: neither"]),
+        ({"SKYFARER_AUTHENTICATION_FILE": "x"}, ["gRPCHost: not encrypted", "restHost: neither"]),
+        (encrypted("SW_CORE_GRPC"), ["gRPCHost: not authenticated", "restHost: neither"]),
+        (encrypted("SW_CORE_GRPC") | {"SW_AUTHENTICATION": "x"}, ["restHost: neither"]),
+        (encrypted("SW_CORE_REST"), ["gRPCHost: neither", "restHost: not authenticated"]),
+        # With a port of the receiver's own nobody listens at core's.
+        ({"SW_RECEIVER_GRPC_PORT": "1"}, ["restHost: neither"]),
+        (
+            encrypted("SW_RECEIVER_GRPC", PORT="1", HOST="::", SSL_TRUSTED_CAS_PATH="ca.pem"),
+            ["restHost: neither"],
+        ),
+        (
+            {"SW_RECEIVER_SHARING_REST_HOST": "::", "SW_RECEIVER_SHARING_REST_PORT": "1"},
+            ["gRPCHost: neither", "restHost: neither", "restHost: neither"],
+        ),
+        # A port that is core's is not listened at.
+        ({"SW_RECEIVER_GRPC_HOST": "0.0.0.0"}, ["gRPCHost: neither", "restHost: neither"]),
+    ],
+)
+def test_an_open_port_is_warned_of_with_what_it_lacks(
+    environ: dict[str, str], lacks: list[str]
+) -> None:
+    warnings = load_application(None, EVERYWHERE | environ).warnings
+    shown = re.findall(r"(\w+Host) is \S+: open to the network, (neither|not \w+)", str(warnings))
+
+    assert sorted(f"{key}: {lack}" for key, lack in shown) == lacks
 
 
 def test_the_originals_variables_are_honoured() -> None:
@@ -278,7 +320,7 @@ core:
     downsampling:
       - Hour
       - Day
-    gRPCSslEnabled: ${SW_CORE_GRPC_SSL_ENABLED:false}
+    gRPCSslTrustedCAPath: ${SW_CORE_GRPC_SSL_TRUSTED_CA_PATH:""}
     maxMessageSize: 0
 storage:
   selector: ${SW_STORAGE:duckdb}
@@ -287,6 +329,7 @@ storage:
 receiver-sharing-server:
   selector: default
   default:
+    restContextPath: ${SW_RECEIVER_SHARING_REST_CONTEXT_PATH:/}
     authentication: ${SW_AUTHENTICATION:""}
 receiver-jvm:
   selector: default
@@ -303,29 +346,52 @@ envoy-metric:
 
     assert application.config(CoreConfig) == CoreConfig()
     assert application.warnings == (
-        "application.yml: core.default: downsampling, gRPCSslEnabled, restContextPath: read but not"
-        " used yet",
-        "application.yml: receiver-sharing-server.default: authentication: read but not used yet",
+        "application.yml: core.default: downsampling, gRPCSslTrustedCAPath, restContextPath: read"
+        " but not used yet",
+        "application.yml: receiver-sharing-server.default: restContextPath: read but not used yet",
         "application.yml: receiver-jvm, alarm: read but not used yet",
     )
 
 
-@pytest.mark.parametrize(
-    ("variable", "key"),
-    [("SW_AUTHENTICATION", "authentication"), ("SW_RECEIVER_GRPC_SSL_ENABLED", "gRPCSslEnabled")],
-)
-def test_a_protection_that_cannot_be_given_is_refused_and_never_shown(
-    file: Path, variable: str, key: str
-) -> None:
-    text = (
-        f"receiver-sharing-server:\n  selector: default\n  default:\n    {key}: ${{{variable}:}}\n"
-    )
-    sentence = refusal(file, text, **{variable: "secret"})
+def test_a_protection_that_cannot_be_given_is_refused(file: Path) -> None:
+    text = "telemetry:\n  selector: prometheus\n  prometheus:\n    sslEnabled: ${ASKED:false}\n"
 
-    assert sentence == (
-        f"application.yml: receiver-sharing-server.default.{key} is set, but this version cannot"
-        " honour it yet"
+    assert refusal(file, text, ASKED="true") == (
+        "application.yml: telemetry.prometheus.sslEnabled is set, but this version cannot honour"
+        " it yet"
     )
+    assert "sslEnabled: read but not used yet" in load(file, text).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("environ", "complaint"),
+    [
+        ({"SW_CORE_GRPC_SSL_ENABLED": "true"}, "gRPCSslEnabled needs gRPCSslKeyPath and"),
+        ({"SW_CORE_REST_SSL_ENABLED": "true"}, "restSSLEnabled needs restSSLKeyPath and"),
+        ({"SW_RECEIVER_GRPC_SSL_ENABLED": "true"}, "gRPCSslEnabled needs a gRPCPort of its own"),
+        (
+            {"SW_RECEIVER_SHARING_REST_SSL_ENABLED": "true"},
+            "restSSLEnabled needs a restPort of its own",
+        ),
+        (
+            {"SW_RECEIVER_GRPC_PORT": "1", "SW_RECEIVER_GRPC_SSL_TRUSTED_CAS_PATH": "ca.pem"},
+            "gRPCSslTrustedCAsPath needs gRPCSslEnabled",
+        ),
+    ],
+)
+def test_a_protection_that_lacks_something_is_refused(
+    environ: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load_application(None, environ)
+
+
+def test_a_token_is_never_shown() -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_application(None, {"SW_AUTHENTICATION": "sécret"})
+
+    assert "cret" not in str(refused.value)
+    assert "secret" not in repr(load_application(None, {"SW_AUTHENTICATION": "secret"}))
 
 
 def test_no_name_is_both_used_and_for_later() -> None:

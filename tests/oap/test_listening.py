@@ -14,7 +14,13 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.boot.config import SHIPPED
 from skyfarer.oap.boot.listening import listen
 
-PORTS = ("SW_CORE_GRPC_PORT", "SW_CORE_REST_PORT", "SW_TELEMETRY_PROMETHEUS_PORT")
+PORTS = (
+    "SW_CORE_GRPC_PORT",
+    "SW_CORE_REST_PORT",
+    "SW_TELEMETRY_PROMETHEUS_PORT",
+    "SW_RECEIVER_GRPC_PORT",
+    "SW_RECEIVER_SHARING_REST_PORT",
+)
 
 
 def refusal(host: str, port: int) -> str:

@@ -22,6 +22,7 @@ from skyfarer.wire.client import ClientSettings, GrpcClient
 from skyfarer.wire.relay import Relay
 from skyfarer.wire.rpc import RPCS, Handling
 from skyfarer.wire.server import GrpcServer, ServerSettings
+from skyfarer.wire.tokens import Tokens
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 TIMEOUT_S = 30.0
@@ -48,7 +49,11 @@ class Serving:
     """A running server and what it kept; `fault`, when set, is called instead of keeping."""
 
     def __init__(
-        self, thread: LoopThread, settings: ServerSettings, relay: Relay | None = None
+        self,
+        thread: LoopThread,
+        settings: ServerSettings,
+        relay: Relay | None = None,
+        tokens: Callable[[Registry], Tokens] | None = None,
     ) -> None:
         self.appends: list[tuple[int, list[bytes]]] = []
         self.fault: Callable[[Sequence[bytes]], None] | None = None
@@ -57,7 +62,10 @@ class Serving:
         self.health.started()
         self.thread = thread
         doors = {rpc.path: self._append for rpc in RPCS if rpc.handling is Handling.KEEP}
-        self.server = GrpcServer(settings, doors, relay, self.registry, self.health)
+        self.server = GrpcServer(
+            *(settings, doors, relay, self.registry, self.health),
+            tokens=tokens(self.registry) if tokens else None,
+        )
         thread.run(self.server.start())
 
     def _append(self, kind: int, payloads: Sequence[bytes]) -> None:
@@ -158,9 +166,13 @@ def loop_thread() -> Iterator[LoopThread]:
 def serve(loop_thread: LoopThread) -> Iterator[Callable[..., Serving]]:
     started: list[Serving] = []
 
-    def start(relay: Relay | None = None, **changes: Any) -> Serving:
+    def start(
+        relay: Relay | None = None,
+        tokens: Callable[[Registry], Tokens] | None = None,
+        **changes: Any,
+    ) -> Serving:
         settings = replace(ServerSettings(host="127.0.0.1", port=0), **changes)
-        started.append(Serving(loop_thread, settings, relay))
+        started.append(Serving(loop_thread, settings, relay, tokens))
         return started[-1]
 
     yield start

@@ -18,10 +18,10 @@ from contextlib import suppress
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.satellite.contracts import Batch, Forwarder
-from skyfarer.satellite.fetchers import protobuf
 from skyfarer.satellite.sections import TelemetryConfig
 from skyfarer.telemetry.exposition import Snapshot
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire import protobuf
 from skyfarer.wire.rpc import Kind
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from typing import Final
 
 from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
-from skyfarer.satellite.gatherers.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.satellite.plugins import Plugin
+from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.wire.rpc import RPCS, Handling, Rpc
 
 _NATIVE: Final[Mapping[str, tuple[str, ...]]] = {

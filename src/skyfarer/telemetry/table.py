@@ -28,6 +28,12 @@ RECEIVER_CALLS: Final = Metric(
     "Calls ended, by path and status: gRPC's name of it, or HTTP's number.",
     ("rpc", "status"),
 )
+RECEIVER_CALLS_DENIED: Final = Metric(
+    "receiver_calls_denied_total",
+    Kind.COUNTER,
+    "Calls and requests refused for want of a valid token.",
+    ("reason",),
+)
 RECEIVER_MESSAGES: Final = Metric(
     "receiver_messages_total", Kind.COUNTER, "Messages appended to the queue.", ("rpc",)
 )

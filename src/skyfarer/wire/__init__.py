@@ -5,7 +5,7 @@ build makes of them, and `messages` opens those to the rooms that decode. A mess
 room as the bytes that came, but for the identity its stream told before it: nothing here decodes
 one or knows what it means. docs/formats/wire.md describes the bytes.
 
-Never imports protobuf outside `generated` and `messages`, since the satellite imports the rest and
-must stay small. Never imports a queue: whoever starts a server hands it the doors of what is kept,
-and the relay of what is asked.
+Never imports protobuf outside `generated`, `messages` and what `http` does with JSON, since the
+satellite imports the rest and must stay small. Never imports a queue: whoever starts a server hands
+it the doors of what is kept, and the relay of what is asked.
 """

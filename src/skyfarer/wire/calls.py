@@ -18,6 +18,7 @@ from skyfarer.wire.status import Status, StatusError, encode_message
 
 if TYPE_CHECKING:
     from skyfarer.wire.passage import Passage
+    from skyfarer.wire.tokens import Tokens
 
 HEALTH_CHECK: Final = b"/grpc.health.v1.Health/Check"
 UNKNOWN_RPC: Final = "unknown"
@@ -122,11 +123,19 @@ class Call:
         """Of a message that is not complete yet."""
         return self.splitter.held_bytes if self.splitter is not None else 0
 
-    def read_headers(self, headers: list[Header], routes: Routes, message_bytes_max: int) -> None:
+    def read_headers(
+        self,
+        headers: list[Header],
+        routes: Routes,
+        message_bytes_max: int,
+        tokens: Tokens | None = None,
+    ) -> None:
         """StatusError when the call can only be refused."""
         fields = dict(headers)
         path = fields.get(b":path", b"")
         self.name = _NAMES.get(path, UNKNOWN_RPC)
+        if tokens is not None and path != HEALTH_CHECK:
+            _check_token(fields, tokens)
         if fields.get(b":method") != b"POST":
             raise HttpError(b"405", "method is not POST")
         if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
@@ -213,6 +222,14 @@ class Call:
         http2.send_headers(self.stream_id, trailers, end_stream=True)
         if not self.half_closed:
             http2.reset_stream(self.stream_id, ErrorCodes.NO_ERROR)
+
+
+def _check_token(fields: dict[bytes, bytes], tokens: Tokens) -> None:
+    """Before anything is told about what is served. Probes of health carry no token."""
+    if not tokens.admits(fields.get(b"authentication")):
+        raise StatusError(
+            Status.PERMISSION_DENIED, "a valid token is needed in the metadata 'authentication'"
+        )
 
 
 def _refusal(error: StatusError) -> list[Header]:

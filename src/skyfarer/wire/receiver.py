@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from skyfarer.base.units import MIB
 from skyfarer.telemetry.health import Health
@@ -24,6 +24,9 @@ from skyfarer.wire.relay import Relay
 from skyfarer.wire.relayed import Relayed
 from skyfarer.wire.routes import Append, Routes
 from skyfarer.wire.status import Status
+
+if TYPE_CHECKING:
+    from skyfarer.wire.tokens import Tokens
 
 HANDSHAKE_TIMEOUT_S: Final = 5.0
 SWEEP_INTERVAL_S: Final = 5.0
@@ -89,8 +92,10 @@ class Receiver:
         relay: Relay | None,
         registry: Registry,
         health: Health,
+        tokens: Tokens | None = None,
     ) -> None:
         self.settings = settings
+        self.tokens = tokens
         self.routes = Routes(doors, relay)
         self.unfinished = Unfinished(settings.unfinished_bytes_max)
         self.relayed = Relayed(settings.relayed_calls_max, settings.relayed_bytes_max, registry)

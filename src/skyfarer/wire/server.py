@@ -42,6 +42,8 @@ from skyfarer.wire.routes import Append as Append
 if TYPE_CHECKING:
     import ssl
 
+    from skyfarer.wire.tokens import Tokens
+
 log = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
@@ -59,7 +61,8 @@ class GrpcServer:
     loop, once per read and kind; it may block for as long as the disk does, and owns the payloads.
     ValueError for a path that is not in the table. `tls` must offer h2 by ALPN. With a
     `listener`, which is its own from then on, connections are accepted there, and not at the
-    settings' address.
+    settings' address. With `tokens` a call that shows none of them is refused, but for the one
+    that asks after our health.
     """
 
     def __init__(
@@ -71,10 +74,11 @@ class GrpcServer:
         health: Health,
         tls: ssl.SSLContext | None = None,
         listener: socket.socket | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         self._listener = listener
         self._settings = settings
-        self._receiver = Receiver(settings, doors, relay, registry, health)
+        self._receiver = Receiver(settings, doors, relay, registry, health, tokens)
         self._tls = tls
         self._server: asyncio.Server | None = None
         self.port = settings.port

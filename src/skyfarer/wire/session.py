@@ -218,7 +218,8 @@ class Session:
             if self._draining:
                 raise RefusedError(Status.UNAVAILABLE, "the server is stopping")
             settings, routes = self._receiver.settings, self._receiver.routes
-            call.read_headers(event.headers, routes, settings.message_bytes_max)
+            tokens = self._receiver.tokens
+            call.read_headers(event.headers, routes, settings.message_bytes_max, tokens)
             if call.route is not None and call.route.relay is not None:
                 make = Asked if call.unary else Piped
                 metadata = Metadata.of_headers(event.headers, call.timeout_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -21,10 +21,15 @@ ZONE = timezone(timedelta(hours=8))
 NOW_MS = int(datetime(2026, 11, 15, 8, 17, 42, tzinfo=ZONE).timestamp() * 1000)
 
 
-def server_of(reader: MemoryReader, health: Health, registry: Registry) -> QueryServer:
+def server_of(
+    reader: MemoryReader,
+    health: Health,
+    registry: Registry,
+    tls: Callable[[], Any] | None = None,
+) -> QueryServer:
     listener = socket.create_server(("127.0.0.1", 0))
     clock = HandClock(NOW_MS)
-    return QueryServer(listener, reader, reader.ledger, health, registry, clock, ZONE)
+    return QueryServer(*(listener, reader, reader.ledger, health, registry, clock, ZONE), tls=tls)
 
 
 @dataclass
@@ -36,8 +41,8 @@ class Oap:
     registry: Registry
     http: httpx.Client
 
-    def another(self, health: Health) -> QueryServer:
-        return server_of(self.reader, health, self.registry)
+    def another(self, health: Health, tls: Callable[[], Any] | None = None) -> QueryServer:
+        return server_of(self.reader, health, self.registry, tls)
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
         """The data; an error of any kind fails the test that did not expect one."""

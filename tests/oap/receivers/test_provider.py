@@ -1,40 +1,125 @@
-"""The receiver as a module of the OAP: what it shows of its queue to the operator."""
+"""The receiver as a module of the OAP: its ports, and what it shows of its queue."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
+import httpx
+import pytest
+import trustme
 
+from skyfarer.base.errors import ConfigError
 from skyfarer.oap.boot.providers.cluster import StandaloneProvider
 from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.providers.receivers import ReceiverProvider
 from skyfarer.oap.boot.settings import CoreConfig, NoKeys, SharingServerConfig
 from skyfarer.oap.core.modules import Modules
-from skyfarer.testing.programs import eventually
+from skyfarer.testing.programs import eventually, free_port
+
+COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
+HOST = "127.0.0.1"
+
+
+@contextmanager
+def started(
+    core_config: CoreConfig, config: SharingServerConfig
+) -> Iterator[tuple[CoreProvider, ReceiverProvider]]:
+    core, receiver = CoreProvider(core_config), ReceiverProvider(config)
+    modules = Modules([StandaloneProvider(NoKeys()), core, receiver])
+    modules.start()
+    try:
+        yield core, receiver
+    finally:
+        assert modules.stop(30) == []
+
+
+def collect(
+    port: int, *payloads: bytes, token: str = "", authority: trustme.CA | None = None
+) -> None:
+    address = f"{HOST}:{port}"
+    if authority is None:
+        channel = grpc.insecure_channel(address)
+    else:
+        trusted = grpc.ssl_channel_credentials(authority.cert_pem.bytes())
+        channel = grpc.secure_channel(address, trusted)
+    with channel:
+        send = channel.stream_unary(COLLECT)
+        send(iter(payloads), timeout=60, metadata=[("authentication", token)] if token else [])
 
 
 def test_metrics_say_how_many_seconds_the_ingest_queue_lasts(tmp_path: Path) -> None:
-    core = CoreProvider(CoreConfig(gRPCPort=0, dataDirectory=tmp_path))
-    receiver = ReceiverProvider(SharingServerConfig())
-    modules = Modules([StandaloneProvider(NoKeys()), core, receiver])
-    modules.start()
+    with started(CoreConfig(gRPCPort=0, dataDirectory=tmp_path), SharingServerConfig()) as (
+        core,
+        receiver,
+    ):
 
-    def seconds(name: str) -> float:
-        found = re.search(rf'^{name}{{queue="ingest"}} (.+)$', core.node.registry.render(), re.M)
-        assert found
-        return float(found[1])
+        def seconds(name: str) -> float:
+            text = core.node.registry.render()
+            found = re.search(rf'^{name}{{queue="ingest"}} (.+)$', text, re.M)
+            assert found
+            return float(found[1])
 
-    try:
         assert seconds("queue_capacity_seconds") == seconds("queue_free_seconds") == float("inf")
-        with grpc.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
-            collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
-            collect(iter([bytes(1024)] * 100), timeout=60)
+        collect(receiver.port, *[bytes(1024)] * 100)
         eventually(
             lambda: 0 < seconds("queue_free_seconds") < seconds("queue_capacity_seconds") < 1e9,
             30,
             "the next look has seen what was written",
         )
-    finally:
-        assert modules.stop(30) == []
+
+
+def test_with_ports_of_its_own_nobody_listens_for_agents_at_cores(tmp_path: Path) -> None:
+    cores, grpc_port, rest_port = free_port(), free_port(), free_port()
+    config = SharingServerConfig(gRPCPort=grpc_port, restPort=rest_port, authentication="sesame")
+    with started(CoreConfig(gRPCPort=cores, dataDirectory=tmp_path), config) as (_, receiver):
+        assert (receiver.port, receiver.http_port) == (grpc_port, rest_port)
+        assert receiver._posted.front is None
+        collect(grpc_port, b"x", token="sesame")
+        with pytest.raises(grpc.RpcError, match="PERMISSION_DENIED"):
+            collect(grpc_port, b"x")
+        with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
+            collect(cores, b"x", token="sesame")
+        url = f"http://{HOST}:{rest_port}/v3/management/keepAlive"
+        for token, status in (("sesame", 200), ("barley", 401)):
+            answer = httpx.post(
+                url, json={"service": "a"}, headers={"Authentication": token}, trust_env=False
+            )
+            assert answer.status_code == status
+        assert not (tmp_path / "receiver.sock").exists()
+
+
+def test_on_cores_port_agents_speak_cores_tls_and_show_the_receivers_token(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
+    made = authority.issue_cert(HOST)
+    made.private_key_pem.write_to_path(key)
+    made.cert_chain_pems[0].write_to_path(certificate)
+    core_config = CoreConfig(
+        gRPCPort=0,
+        gRPCSslEnabled=True,
+        gRPCSslKeyPath=key,
+        gRPCSslCertChainPath=certificate,
+        dataDirectory=tmp_path,
+    )
+    with started(core_config, SharingServerConfig(authentication="sesame")) as (_, receiver):
+        assert receiver._posted.front is not None
+        collect(receiver.port, b"x", token="sesame", authority=authority)
+        with pytest.raises(grpc.RpcError, match="PERMISSION_DENIED"):
+            collect(receiver.port, b"x", authority=authority)
+        with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
+            collect(receiver.port, b"x", token="sesame")
+
+
+def test_files_that_are_not_there_end_the_start_before_a_port_is_taken(tmp_path: Path) -> None:
+    core_config = CoreConfig(gRPCPort=0, dataDirectory=tmp_path)
+    missing = SharingServerConfig(authenticationFile=tmp_path / "tokens")
+    with (
+        pytest.raises(ConfigError, match="tokens: No such file"),
+        started(core_config, missing),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skyfarer.base.errors import ConfigError, SkyfarerError
-from skyfarer.oap.boot.config import construct, load_application
+from skyfarer.oap.boot.config import Application, construct, load_application
 from skyfarer.oap.boot.providers.core import CoreProvider
-from skyfarer.oap.boot.settings import CoreConfig
+from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
 from skyfarer.oap.core.modules import Modules
 from skyfarer.telemetry import logs
 
@@ -39,15 +39,24 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     except SkyfarerError as error:
         log.error("cannot start: %s", error)
         return 1
-    address = application.config(CoreConfig)
-    print(
-        f"skyfarer oap is ready: agents at {address.gRPCHost}:{address.gRPCPort} (gRPC), "
-        f"queries at http://{address.restHost}:{address.restPort}/graphql",
-        flush=True,
-    )
+    print(_ready(application), flush=True)
     failure = core.fate.wait()
     log.info("stopping")
     left = modules.stop(STOP_TIMEOUT_S)
     if failure:
         log.error("ended: %s", failure)
     return 1 if failure or left else 0
+
+
+def _ready(application: Application) -> str:
+    core = application.config(CoreConfig)
+    configs = (one.config for one in application.chosen)
+    own = next((one for one in configs if isinstance(one, SharingServerConfig)), None)
+    grpc = own if own is not None and own.gRPCPort else core
+    http = own if own is not None and own.restPort else core
+    scheme = "https" if core.restSSLEnabled else "http"
+    return (
+        f"skyfarer oap is ready: agents at {grpc.gRPCHost}:{grpc.gRPCPort} (gRPC)"
+        f" and {http.restHost}:{http.restPort} (HTTP),"
+        f" queries at {scheme}://{core.restHost}:{core.restPort}/graphql"
+    )

@@ -12,7 +12,6 @@ taken as it is, without placeholders.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,6 +22,7 @@ from skyfarer.base.errors import ConfigError
 from skyfarer.base.plugins import Catalog
 from skyfarer.oap.boot import later
 from skyfarer.oap.boot.catalog import CATALOG, config_type
+from skyfarer.oap.boot.exposure import open_ports
 from skyfarer.oap.boot.order import order
 from skyfarer.oap.core.modules import Provider
 
@@ -106,6 +106,7 @@ class _Loading:
         self._overrides = overrides
         self._catalog = catalog
         self._warnings: list[str] = []
+        self._bound: list[tuple[str, Any]] = []
         self._modules_later: list[str] = []
 
     def application(self) -> Application:
@@ -113,6 +114,7 @@ class _Loading:
         chosen = [self._module(module) for module in modules]
         if self._modules_later:
             self._not_used_yet(f"{self._document.file}: {', '.join(self._modules_later)}")
+        self._warnings.extend(open_ports(self._bound))
         return Application(tuple(filter(None, chosen)), tuple(self._warnings))
 
     def _module(self, module: str) -> Chosen | None:
@@ -132,7 +134,7 @@ class _Loading:
             {**values, **self._overrides.of(module, provider)},
             self._document.where(module, provider),
         )
-        self._warn_of_open_ports(bound, self._document.where(module, provider))
+        self._bound.append((self._document.where(module, provider), bound))
         return Chosen(module, provider, bound)
 
     def _selected(self, module: str) -> str | None:
@@ -179,29 +181,12 @@ class _Loading:
             self._not_used_yet(f"{where}: {', '.join(unused)}")
         return {key: value for key, value in values.items() if key not in unused}
 
-    def _warn_of_open_ports(self, config: Any, where: str) -> None:
-        hosts = [field.name for field in fields(config) if field.name.lower().endswith("host")]
-        for key in hosts:
-            address = getattr(config, key)
-            if not _loopback(address):
-                self._warnings.append(
-                    f"{where}.{key} is {address}: open to the network, neither encrypted"
-                    " nor authenticated"
-                )
-
     def _not_used_yet(self, what: str) -> None:
         self._warnings.append(f"{what}: read but not used yet")
 
 
 def _keys(catalog: Catalog, module: str, provider: str) -> list[str]:
     return [field.name for field in fields(config_type(catalog, module, provider))]
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _known(name: str, valid: Iterable[str], complaint: str) -> None:

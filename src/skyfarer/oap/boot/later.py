@@ -39,18 +39,15 @@ PROVIDERS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 _REST: Final = """
-    restContextPath restMinThreads restMaxThreads restIdleTimeOut restAcceptQueueSize
-    restAcceptorPriorityDelta httpMaxRequestHeaderSize restSSLEnabled restSSLKeyPath
-    restSSLCertChainPath
+    restContextPath restMinThreads restMaxThreads restAcceptQueueSize restAcceptorPriorityDelta
     """
-_GRPC: Final = """
-    gRPCThreadPoolSize gRPCThreadPoolQueueSize gRPCSslEnabled gRPCSslKeyPath gRPCSslCertChainPath
-    """
+_GRPC: Final = "gRPCThreadPoolSize gRPCThreadPoolQueueSize"
 
 KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ("core", "default"): _names(
         f"""
-        {_REST} {_GRPC} gRPCSslTrustedCAPath downsampling enableDataKeeperExecutor
+        {_REST} {_GRPC} restIdleTimeOut httpMaxRequestHeaderSize gRPCSslTrustedCAPath
+        downsampling enableDataKeeperExecutor
         dataKeeperExecutePeriod l1FlushPeriod storageSessionTimeout persistentPeriod
         enableDatabaseSession topNReportPeriod activeExtraModelColumns serviceCacheRefreshInterval
         searchableTracesTags searchableLogsTags searchableAlarmTags
@@ -74,9 +71,8 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ),
     ("receiver-sharing-server", "default"): _names(
         f"""
-        {_REST} {_GRPC} restHost restPort gRPCHost gRPCPort maxConcurrentCallsPerConnection
-        maxMessageSize gRPCSslTrustedCAsPath authentication host contextPath jettyMinThreads
-        jettyMaxThreads jettyIdleTimeOut jettyAcceptorPriorityDelta jettyAcceptQueueSize
+        {_REST} {_GRPC} host contextPath jettyMinThreads jettyMaxThreads jettyIdleTimeOut
+        jettyAcceptorPriorityDelta jettyAcceptQueueSize
         """
     ),
     ("query", "graphql"): _names(
@@ -86,4 +82,4 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
 }
 
 # Whoever sets one of these believes to be protected: to go on without it would be a lie.
-PROTECTION: Final = _names("authentication gRPCSslEnabled restSSLEnabled sslEnabled")
+PROTECTION: Final = frozenset({"sslEnabled"})

@@ -9,7 +9,7 @@ honours stand here; SkyWalking's others are in `later`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -32,8 +32,14 @@ class CoreConfig:
     role: Literal["Mixed"] = "Mixed"  # Receiver and Aggregator come with the cluster
     restHost: str = "127.0.0.1"
     restPort: int = 12800
+    restSSLEnabled: bool = False
+    restSSLKeyPath: Path | None = None
+    restSSLCertChainPath: Path | None = None
     gRPCHost: str = "127.0.0.1"
     gRPCPort: int = 11800
+    gRPCSslEnabled: bool = False
+    gRPCSslKeyPath: Path | None = None
+    gRPCSslCertChainPath: Path | None = None
     maxConcurrentCallsPerConnection: int = 0  # 0: the server's own bound
     maxMessageSize: int = MESSAGE_BYTES_MAX  # 0, as older files have it, means the same
     recordDataTTL: int = 3  # days
@@ -48,6 +54,8 @@ class CoreConfig:
             object.__setattr__(self, "maxMessageSize", MESSAGE_BYTES_MAX)
         _within("restPort", self.restPort, 0, PORT_MAX)
         _within("gRPCPort", self.gRPCPort, 0, PORT_MAX)
+        _tls("restSSL", self.restSSLEnabled, self.restSSLKeyPath, self.restSSLCertChainPath)
+        _tls("gRPCSsl", self.gRPCSslEnabled, self.gRPCSslKeyPath, self.gRPCSslCertChainPath)
         _at_least("maxConcurrentCallsPerConnection", self.maxConcurrentCallsPerConnection, 0)
         _at_least("maxMessageSize", self.maxMessageSize, KIB)
         _at_least("recordDataTTL", self.recordDataTTL, TTL_DAYS_MIN)
@@ -82,14 +90,60 @@ class AnalyzerConfig:
 
 @dataclass(frozen=True)
 class SharingServerConfig:
-    """The ports are core's; what is set here is the ingest queue between receivers and Spark."""
+    """A port of 0 is core's, with core's TLS and limits; tokens are asked for in any case."""
 
+    restHost: str = "127.0.0.1"
+    restPort: int = 0
+    restIdleTimeOut: int = 30_000  # milliseconds
+    httpMaxRequestHeaderSize: int = 8 * KIB
+    httpMaxRequestBodySize: int = 10 * MIB  # also inflated
+    restSSLEnabled: bool = False
+    restSSLKeyPath: Path | None = None
+    restSSLCertChainPath: Path | None = None
+    restSSLTrustedCAsPath: Path | None = None  # clients must show a certificate of these
+    gRPCHost: str = "127.0.0.1"
+    gRPCPort: int = 0
+    maxConcurrentCallsPerConnection: int = 0
+    maxMessageSize: int = MESSAGE_BYTES_MAX
+    gRPCSslEnabled: bool = False
+    gRPCSslKeyPath: Path | None = None
+    gRPCSslCertChainPath: Path | None = None
+    gRPCSslTrustedCAsPath: Path | None = None  # agents must show a certificate of these
+    authentication: str = field(default="", repr=False)  # one token
+    authenticationFile: Path | None = None  # further ones, one in a line; renewed meanwhile
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
 
     def __post_init__(self) -> None:
+        if not self.maxMessageSize:
+            object.__setattr__(self, "maxMessageSize", MESSAGE_BYTES_MAX)
+        self._check_rest()
+        self._check_grpc()
+        if not self.authentication.isascii() or not self.authentication.isprintable():
+            raise ValueError("authentication must be printable ASCII")
         _at_least("queueSegmentBytes", self.queueSegmentBytes, 64 * KIB)
         _at_least("queueCapacityBytes", self.queueCapacityBytes, 2 * self.queueSegmentBytes)
+
+    @property
+    def asks_for_tokens(self) -> bool:
+        return bool(self.authentication) or self.authenticationFile is not None
+
+    def _check_rest(self) -> None:
+        _within("restPort", self.restPort, 0, PORT_MAX)
+        _at_least("restIdleTimeOut", self.restIdleTimeOut, 1)
+        _at_least("httpMaxRequestHeaderSize", self.httpMaxRequestHeaderSize, KIB)
+        _at_least("httpMaxRequestBodySize", self.httpMaxRequestBodySize, KIB)
+        _own("restPort", self.restPort, "restSSLEnabled", self.restSSLEnabled)
+        _tls("restSSL", self.restSSLEnabled, self.restSSLKeyPath, self.restSSLCertChainPath)
+        _mtls("restSSL", self.restSSLEnabled, self.restSSLTrustedCAsPath)
+
+    def _check_grpc(self) -> None:
+        _within("gRPCPort", self.gRPCPort, 0, PORT_MAX)
+        _at_least("maxConcurrentCallsPerConnection", self.maxConcurrentCallsPerConnection, 0)
+        _at_least("maxMessageSize", self.maxMessageSize, KIB)
+        _own("gRPCPort", self.gRPCPort, "gRPCSslEnabled", self.gRPCSslEnabled)
+        _tls("gRPCSsl", self.gRPCSslEnabled, self.gRPCSslKeyPath, self.gRPCSslCertChainPath)
+        _mtls("gRPCSsl", self.gRPCSslEnabled, self.gRPCSslTrustedCAsPath)
 
 
 @dataclass(frozen=True)
@@ -109,6 +163,22 @@ def _at_least(key: str, value: int, minimum: int) -> None:
 def _within(key: str, value: int, minimum: int, maximum: int) -> None:
     if not minimum <= value <= maximum:
         raise ValueError(f"{key} must be from {minimum} to {maximum}, not {value}")
+
+
+def _tls(keys: str, enabled: bool, key: Path | None, certificate: Path | None) -> None:
+    if enabled and (key is None or certificate is None):
+        raise ValueError(f"{keys}Enabled needs {keys}KeyPath and {keys}CertChainPath")
+
+
+def _mtls(keys: str, enabled: bool, authorities: Path | None) -> None:
+    if authorities is not None and not enabled:
+        raise ValueError(f"{keys}TrustedCAsPath needs {keys}Enabled")
+
+
+def _own(port_key: str, port: int, key: str, enabled: bool) -> None:
+    """Whoever sets it believes to be protected, and core's port would not be."""
+    if enabled and not port:
+        raise ValueError(f"{key} needs a {port_key} of its own: 0 is core's port, with core's TLS")
 
 
 def _memory(key: str, value: str) -> None:

@@ -3,6 +3,8 @@
     POST /graphql        {"query", "variables", "operationName"} → 200 with data and errors
     GET  /healthcheck    200 when healthy, 503 when not
     GET  /status/ledger  accepted, delivered, queued, dropped by reason, balanced
+    POST /v3/… and more  what agents report (`Posts.paths`), passed on to the receiver as it comes,
+                         and its answer back
 
 A body that is no request at all is 400, one too large 413, a server with too much to do 503; each
 carries the same `{"errors": [{"message"}]}`, so that a client has one place to look.
@@ -17,9 +19,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -40,6 +42,18 @@ T = TypeVar("T")
 RETRY_AFTER_S = "1"
 
 
+class Posts(Protocol):
+    """Where what agents post goes. Event loop only."""
+
+    @property
+    def paths(self) -> tuple[str, ...]: ...
+
+    async def pass_on(
+        self, path: str, headers: Iterable[tuple[bytes, bytes]], body: AsyncIterator[bytes]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of the answer to a POST. Raises what `body` raises."""
+
+
 class Door:
     """Runs on the event loop; whatever may block is handed to `workers`."""
 
@@ -49,11 +63,13 @@ class Door:
         ledger: Callable[[], Ledger],
         health: Health,
         workers: Executor,
+        posts: Posts | None = None,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._health = health
         self._workers = workers
+        self._posts = posts
         self._waiting = 0
 
     def app(self) -> Starlette:
@@ -62,8 +78,22 @@ class Door:
                 Route("/graphql", self.graphql, methods=["POST"]),
                 Route("/healthcheck", self.healthcheck, methods=["GET"]),
                 Route("/status/ledger", self.ledger, methods=["GET"]),
+                *(Route(path, self.post, methods=["POST"]) for path in self._posted()),
             ]
         )
+
+    def _posted(self) -> tuple[str, ...]:
+        return self._posts.paths if self._posts is not None else ()
+
+    async def post(self, http: HttpRequest) -> Response:
+        assert self._posts is not None
+        try:
+            status, headers, body = await self._posts.pass_on(
+                http.url.path, http.headers.raw, http.stream()
+            )
+        except ClientDisconnect:
+            return Response(status_code=400)
+        return Response(body, status, headers)
 
     async def graphql(self, http: HttpRequest) -> Response:
         try:

@@ -23,6 +23,7 @@ from skyfarer.oap.query.errors import QueryError
 
 BODY_BYTES_MAX = 1 * MIB
 BODY_TIMEOUT_S = 10.0
+HEADER_TIMEOUT_S = 10.0  # from connecting, or from a request's first byte
 TOKENS_MAX = 20_000
 FIELDS_MAX = 6_000
 DEPTH_MAX = 16

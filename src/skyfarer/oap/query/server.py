@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import tzinfo
 from threading import Event, Thread
+from typing import Any
 
 import uvicorn
 
@@ -16,7 +17,8 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine
-from skyfarer.oap.query.http import Door
+from skyfarer.oap.query.http import Door, Posts
+from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
@@ -28,13 +30,19 @@ START_TIMEOUT_S = 10.0
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says when it serves, instead of being asked."""
+    """Says when it serves, instead of being asked. Takes its TLS as a context that is made: one of
+    uvicorn's own would not follow its files."""
 
-    def __init__(self, config: uvicorn.Config, serving: Event) -> None:
+    def __init__(
+        self, config: uvicorn.Config, serving: Event, tls: Callable[[], Any] | None
+    ) -> None:
         super().__init__(config)
         self._serving = serving
+        self._tls = tls
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._tls is not None:
+            self.config.ssl = self._tls()
         await super().startup(sockets)
         self._serving.set()
 
@@ -44,7 +52,8 @@ class QueryServer:
 
     `start` returns when requests are answered: with 503 until `health` has started, so it may come
     before storage. `stop` lets requests in flight end within its time and closes the port; it is
-    safe twice and unstarted. `reader` and `ledger` are called from several threads at once.
+    safe twice and unstarted. `reader` and `ledger` are called from several threads at once, `posts`
+    on the server's event loop. `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
 
     def __init__(
@@ -56,21 +65,25 @@ class QueryServer:
         registry: Registry,
         clock: Clock,
         zone: tzinfo,
+        posts: Posts | None = None,
+        tls: Callable[[], Any] | None = None,
     ) -> None:
         self.host, self.port = listener.getsockname()[:2]
         self._listener = listener
         self._ledger = ledger
         self._health = health
         self._engine = Engine(Resolvers(reader, health, clock, zone), registry, clock)
+        self._posts = posts
+        self._tls = tls
         self._workers: ThreadPoolExecutor | None = None
         self._server: _Uvicorn | None = None
         self._thread: Thread | None = None
 
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
-        door = Door(self._engine, self._ledger, self._health, self._workers)
+        door = Door(self._engine, self._ledger, self._health, self._workers, self._posts)
         serving = Event()
-        self._server = _Uvicorn(_config(door), serving)
+        self._server = _Uvicorn(_config(door), serving, self._tls)
         self._thread = Thread(
             target=self._server.run, args=([self._listener],), name="query-http", daemon=True
         )
@@ -98,7 +111,7 @@ class QueryServer:
 def _config(door: Door) -> uvicorn.Config:
     return uvicorn.Config(
         door.app(),
-        http="h11",
+        http=ImpatientProtocol,
         loop="asyncio",
         ws="none",
         lifespan="off",

@@ -1,8 +1,13 @@
 """Receiving: wire messages become records of the ingest queue, as the bytes they came in.
 
 A receiver is a process of its own that owns one queue (ADR 001), so that Spark's work in the main
-process never delays an agent. It must never decode a payload, and never import Spark or storage.
+process never delays an agent. It must never decode a payload, JSON aside, and never import Spark or
+storage.
 
     process     the receiver itself (`python -m skyfarer.oap.receivers.process`)
     supervisor  the main process's side: starts it, merges its metrics, starts it again
+    collecting  what can be posted to the receiver by HTTP, and the server for it
+    front       the main process's side: passes on what is posted to its own port
+    access      who may report: certificates and tokens
+    inner       the Unix socket between the two
 """

@@ -1,8 +1,9 @@
-"""A receiver process: gRPC in, ingest queue out.
+"""A receiver process: gRPC and HTTP in, ingest queue out.
 
-Its one argument is the descriptor of the parent's listening socket. The port is taken before there
-is a queue to append to, and connections wait in the kernel until there is: at the start, and while
-a receiver that died is started again.
+Its arguments are the descriptors of the parent's listening sockets: that of gRPC, and that of HTTP
+if it has a port of its own. The ports are taken before there is a queue to append to, and
+connections wait in the kernel until there is: at the start, and while a receiver that died is
+started again.
 
 It talks to its parent in JSON lines: standard input brings one line of settings and, when it ends,
 the order to stop (so a receiver never outlives a killed parent); standard output carries `ready`,
@@ -17,11 +18,13 @@ import logging
 import signal
 import socket
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.receivers.access import AccessSettings
+from skyfarer.oap.receivers.collecting import CollectSettings, http_server
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
@@ -29,9 +32,13 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.rpc import RPCS, Kind
 from skyfarer.wire.server import GrpcServer, ServerSettings
+from skyfarer.wire.tls import HTTP_2
 
 REPORT_INTERVAL_S = 1.0
 STOP_TIMEOUT_S = 5.0
+CONNECTIONS_PER_SOURCE_MAX = ServerSettings.connections_max // 2
+IDLE_TIMEOUT_S = 600.0  # of a connection without a call; agents connect again unnoticed
+MESSAGE_TIMEOUT_S = 60.0  # from the first byte of a message to its last
 # What the pipeline can read of its queue.
 KEPT = frozenset({Kind.SEGMENT, Kind.INSTANCE_PROPERTIES, Kind.INSTANCE_PING})
 
@@ -47,6 +54,8 @@ class ReceiverSettings:
     record_bytes_max: int
     streams_max: int
     log_level: str = "INFO"
+    collect: CollectSettings = field(default_factory=CollectSettings)
+    access: AccessSettings = field(default_factory=AccessSettings)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -54,11 +63,16 @@ class ReceiverSettings:
     @classmethod
     def from_json(cls, text: str) -> ReceiverSettings:
         values = json.loads(text)
+        values["collect"] = CollectSettings(**values["collect"])
+        values["access"] = AccessSettings.of(values["access"])
         return cls(**{**values, "consumers": tuple(values["consumers"])})
 
 
 async def receive(
-    settings: ReceiverSettings, listener: socket.socket, stopped: asyncio.Event
+    settings: ReceiverSettings,
+    listener: socket.socket,
+    stopped: asyncio.Event,
+    http_listener: socket.socket | None = None,
 ) -> None:
     """Serves until `stopped`; then refuses new calls and lets those in flight end."""
     registry, health = Registry(), Health()
@@ -72,27 +86,37 @@ async def receive(
             consumers=settings.consumers,
         )
     )
+    access = settings.access
+    tokens, tls = access.tokens(registry), access.grpc_tls.server(HTTP_2)
     queue.start()
+    http = http_server(settings.collect, access, tokens, http_listener, queue.append, registry)
     server = GrpcServer(
         ServerSettings(
             message_bytes_max=settings.record_bytes_max,
             streams_max=settings.streams_max or ServerSettings.streams_max,
+            connections_per_source_max=CONNECTIONS_PER_SOURCE_MAX,
+            idle_timeout_s=IDLE_TIMEOUT_S,
+            message_timeout_s=MESSAGE_TIMEOUT_S,
         ),
         {rpc.path: queue.append for rpc in RPCS if rpc.kind in KEPT},
         None,
         registry,
         health,
+        tls.context() if tls is not None else None,
         listener=listener,
+        tokens=tokens,
     )
     try:
         await server.start()
+        if http is not None:
+            await http.start()
         health.started()
         _say({"ready": queue.queue_id})
         while not stopped.is_set():
             registry.set(table.QUEUE_ACCEPTED, queue.writing)
             _say({"metrics": registry.snapshot()})
             await _wait(stopped, REPORT_INTERVAL_S)
-        await server.stop(STOP_TIMEOUT_S)
+        await asyncio.gather(*(one.stop(STOP_TIMEOUT_S) for one in (server, http) if one))
     finally:
         queue.stop(STOP_TIMEOUT_S)
 
@@ -109,7 +133,7 @@ async def _until_parent_is_gone(reader: asyncio.StreamReader, stopped: asyncio.E
     stopped.set()
 
 
-async def _main(listener: socket.socket) -> int:
+async def _main(listener: socket.socket, http_listener: socket.socket | None = None) -> int:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -121,7 +145,7 @@ async def _main(listener: socket.socket) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watcher = asyncio.create_task(_until_parent_is_gone(reader, stopped))
     try:
-        await receive(settings, listener, stopped)
+        await receive(settings, listener, stopped, http_listener)
     except (SkyfarerError, OSError) as error:
         _say({"failed": f"the receiver cannot serve: {error}"})
         return 1
@@ -139,4 +163,4 @@ def _say(message: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(_main(socket.socket(fileno=int(sys.argv[1])))))
+    sys.exit(asyncio.run(_main(*(socket.socket(fileno=int(one)) for one in sys.argv[1:]))))

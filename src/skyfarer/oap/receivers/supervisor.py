@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 class Supervisor:
     """start() returns when the receiver serves; one that dies is started again after a pause.
 
-    `listener`, a listening socket, is handed to each of them and closed by stop(), which is safe
-    twice and unstarted: an ended standard input, then a kill. What agents were told is safe is on
-    disk.
+    `listener`, a listening socket, is handed to each of them and closed by stop(), and so is
+    `http_listener`, if HTTP has a port of its own. stop() is safe twice and unstarted: an ended
+    standard input, then a kill. What agents were told is safe is on disk.
     """
 
     def __init__(
@@ -37,9 +37,10 @@ class Supervisor:
         listener: socket.socket,
         registry: Registry,
         health: Health,
+        http_listener: socket.socket | None = None,
     ) -> None:
         self._settings = settings
-        self._listener = listener
+        self._listeners = [one for one in (listener, http_listener) if one is not None]
         self.port: int = listener.getsockname()[1]
         self._registry = registry
         self._health = health
@@ -62,7 +63,8 @@ class Supervisor:
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         self._stopping.set()
         with self._launching:
-            self._listener.close()
+            for listener in self._listeners:
+                listener.close()
         process = self._process
         if process is None:
             return
@@ -96,13 +98,13 @@ class Supervisor:
         with self._launching:
             if self._stopping.is_set():
                 return None
-            descriptor = self._listener.fileno()
+            descriptors = [one.fileno() for one in self._listeners]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "skyfarer.oap.receivers.process", str(descriptor)],
+                [sys.executable, "-m", "skyfarer.oap.receivers.process", *map(str, descriptors)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                pass_fds=(descriptor,),
+                pass_fds=descriptors,
             )
         stdin: IO[str] | None = self._process.stdin
         assert stdin is not None

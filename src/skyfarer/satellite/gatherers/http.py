@@ -1,39 +1,23 @@
-"""The HTTP server: a port that pipes share, each by paths of the table of endpoints.
-
-Bounded: the header (HEADER_BYTES_MAX), a body as it arrives and as it inflates, all bodies that are
-not kept yet, connections in all and from one address, and every wait (`exchange`).
-"""
+"""The HTTP server: a port that pipes share, each by paths of the table of endpoints."""
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from skyfarer.base.units import KIB, MIB
+from skyfarer.base.units import MIB
 from skyfarer.satellite.contracts import Append
-from skyfarer.satellite.gatherers.body import Held
-from skyfarer.satellite.gatherers.desk import Desk
-from skyfarer.satellite.gatherers.exchange import Exchange, HttpSettings
 from skyfarer.satellite.notation import address, seconds
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.telemetry.table import RECEIVER_CONNECTIONS, RECEIVER_CONNECTIONS_REFUSED
-from skyfarer.wire.http2 import keep_alive
-from skyfarer.wire.receiver import Refusal
+from skyfarer.wire.http.server import HttpServer, HttpSettings
 from skyfarer.wire.relay import Relay
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 
 EVERY_INTERFACE: Final = "0.0.0.0"
 HELD_BYTES_MAX: Final = 16 * MIB  # of bodies not kept yet, over all connections: it is memory
-ACCEPTED_AT_ONCE: Final = 128
-BUFFER_BYTES: Final = 64 * KIB
-OUTPUT_BYTES: Final = 32 * KIB  # of answers a client does not read, in the kernel: they are short
-HANDSHAKE_TIMEOUT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -78,88 +62,23 @@ class HttpGatherer:
     config_type: ClassVar = HttpServerConfig
 
     def __init__(self, config: HttpServerConfig, registry: Registry, health: Health) -> None:
-        self.settings = _settings(config)
-        self._tls = _tls(config)
-        self.registry = registry
-        self.desk = Desk(registry)
-        self.held = Held(self.settings.held_bytes_max)
-        self.stopping = False
-        self._port = self.settings.port
-        self._server: asyncio.Server | None = None
-        self._open: dict[asyncio.Task[None], Exchange] = {}
-        self._sources: Counter[str] = Counter()
+        tls = _tls(config)
+        self._server = HttpServer(
+            _settings(config), registry, tls.context if tls is not None else None
+        )
 
     @property
     def address(self) -> tuple[str, int]:
-        return self.settings.host, self._port
+        return self._server.settings.host, self._server.port
 
     def serve(self, doors: Mapping[str, Append], relay: Relay | None) -> None:
-        self.desk.replace(doors)
+        self._server.serve(doors)
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(
-            self._accept,
-            self.settings.host,
-            self.settings.port,
-            limit=BUFFER_BYTES,
-            backlog=ACCEPTED_AT_ONCE,
-            ssl=self._tls.context() if self._tls is not None else None,
-            ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if self._tls is not None else None,
-        )
-        for listening in self._server.sockets:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, OUTPUT_BYTES)
-        self._port = self._server.sockets[0].getsockname()[1]
+        await self._server.start()
 
     async def stop(self, timeout_s: float) -> None:
-        server, self._server = self._server, None
-        if server is None:
-            return
-        self.stopping = True
-        server.close()
-        for exchange in self._open.values():
-            if not exchange.busy:
-                exchange.abort()
-        if self._open:
-            await asyncio.wait(self._open, timeout=timeout_s)
-        late = list(self._open)
-        for task in late:
-            self._open[task].abort()
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
-
-    def count_refused(self, reason: Refusal) -> None:
-        self.registry.inc(RECEIVER_CONNECTIONS_REFUSED, reason=reason.value)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        source = str((writer.get_extra_info("peername") or ("",))[0])
-        refusal = self._refusal(source)
-        if refusal is not None:
-            self.count_refused(refusal)
-            writer.transport.abort()
-            return
-        keep_alive(writer.transport)
-        self._sources[source] += 1
-        self.registry.inc(RECEIVER_CONNECTIONS)
-        exchange = Exchange(self, reader, writer)
-        task = asyncio.ensure_future(exchange.run())
-        self._open[task] = exchange
-        task.add_done_callback(lambda task: self._release(task, source))
-
-    def _refusal(self, source: str) -> Refusal | None:
-        if self.stopping:
-            return Refusal.STOPPING
-        if len(self._open) >= self.settings.connections_max:
-            return Refusal.TOO_MANY
-        if self._sources[source] >= self.settings.connections_per_source_max:
-            return Refusal.TOO_MANY_FROM_SOURCE
-        return None
-
-    def _release(self, task: asyncio.Task[None], source: str) -> None:
-        del self._open[task]
-        self._sources[source] -= 1
-        if not self._sources[source]:
-            del self._sources[source]
-        self.registry.inc(RECEIVER_CONNECTIONS, -1)
+        await self._server.stop(timeout_s)
 
 
 def _settings(config: HttpServerConfig) -> HttpSettings:

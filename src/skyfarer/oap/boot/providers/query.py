@@ -1,16 +1,19 @@
 """query.graphql: the HTTP door that people, swctl and SkyWalking's UI ask.
 
-It answers from `listen` on: 503 until the whole program has started."""
+It answers from `listen` on: 503 until the whole program has started. What agents post here goes on
+to the receiver, unless that has a port of its own."""
 
 from __future__ import annotations
 
 from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
-from skyfarer.oap.boot.settings import NoKeys
+from skyfarer.oap.boot.providers.receivers import Posted
+from skyfarer.oap.boot.settings import CoreConfig, NoKeys
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query.server import QueryServer
+from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 
 QUERY = Module("query")
 
@@ -19,7 +22,7 @@ class QueryProvider(Provider):
     name = "graphql"
     module = QUERY
     config = NoKeys
-    requires = ("core", "storage", "agent-analyzer")
+    requires = ("core", "storage", "agent-analyzer", "receiver-sharing-server")
 
     def __init__(self, config: NoKeys) -> None:
         self._config = config
@@ -27,6 +30,9 @@ class QueryProvider(Provider):
 
     def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
+        tls = _tls(node.config)
+        if tls is not None:
+            tls.context()  # files that are no good are told before anything has started
         self._server = QueryServer(
             listen(node.config.restHost, node.config.restPort, "queries", "SW_CORE_REST"),
             modules.find("storage").service(Reader),
@@ -35,6 +41,8 @@ class QueryProvider(Provider):
             node.registry,
             node.clock,
             node.zone,
+            modules.find("receiver-sharing-server").service(Posted).front,
+            tls.context if tls is not None else None,
         )
         self._server.start()
 
@@ -45,3 +53,10 @@ class QueryProvider(Provider):
     def stop(self, timeout_s: float) -> None:
         if self._server is not None:
             self._server.stop(timeout_s)
+
+
+def _tls(core: CoreConfig) -> ServerTls | None:
+    certificate, key = core.restSSLCertChainPath, core.restSSLKeyPath
+    if not core.restSSLEnabled or certificate is None or key is None:
+        return None
+    return ServerTls(ServerTlsSettings(certificate.absolute(), key.absolute(), protocol=HTTP_1))

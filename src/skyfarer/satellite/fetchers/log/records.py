@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from skyfarer.satellite.fetchers.protobuf import delimited, head, number, text
+from skyfarer.wire.protobuf import delimited, head, number, text
 
 PATH_TAG = "log.file.path"
 LENGTHS_MAX = 4096

@@ -19,7 +19,7 @@ from typing import Final
 
 from skyfarer.base.units import KIB
 from skyfarer.satellite.fetchers.prometheus.exposition import Sample, Type
-from skyfarer.satellite.fetchers.protobuf import delimited, double, number, text
+from skyfarer.wire.protobuf import delimited, double, number, text
 
 COLLECTION_BYTES_MAX: Final = 512 * KIB
 LABELS_MAX: Final = 2048

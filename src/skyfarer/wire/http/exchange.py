@@ -16,17 +16,20 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import h11
 
 from skyfarer.base.units import KIB, MIB
-from skyfarer.satellite.gatherers.answers import Answer, Refused, refused
-from skyfarer.satellite.gatherers.body import Body, Held
-from skyfarer.satellite.gatherers.desk import Desk, Door, media_type
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_BYTES, RECEIVER_CALLS
+from skyfarer.wire.http.answers import Answer, Refused, refused
+from skyfarer.wire.http.body import Body, Held
+from skyfarer.wire.http.desk import Desk, Door, media_type
 from skyfarer.wire.receiver import Refusal
+
+if TYPE_CHECKING:
+    from skyfarer.wire.tokens import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,8 @@ OUTPUT_STALL_S: Final = 30.0
 LINGER_S: Final = 2.0
 CLOSE_S: Final = 5.0
 UNKNOWN: Final = "unknown"
+NEEDS_TOKEN: Final = "a valid token is needed in the header 'authentication'"
+_CHALLENGE: Final = (("www-authenticate", 'token header="authentication"'),)
 _GO_ON: Final = h11.InformationalResponse(status_code=100, headers=[])
 
 
@@ -63,6 +68,7 @@ class House(Protocol):
     desk: Desk
     held: Held
     registry: Registry
+    tokens: Tokens | None
     stopping: bool
 
     def count_refused(self, reason: Refusal) -> None: ...
@@ -135,6 +141,8 @@ class Exchange:
         door: Door | None = None
         try:
             path = request.target.partition(b"?")[0].decode("latin-1")
+            door = self._house.desk.door(path)
+            self._check_token(header)
             door = self._house.desk.find(path)
             self._house.desk.check(door, request.method, asked_in)
             answer = await self._take(door, header)
@@ -143,6 +151,15 @@ class Exchange:
         name = door.endpoint.path if door else UNKNOWN
         self._house.registry.inc(RECEIVER_CALLS, rpc=name, status=str(answer.status))
         return answer
+
+    def _check_token(self, header: dict[bytes, str]) -> None:
+        """Before anything is told about what is served."""
+        tokens = self._house.tokens
+        if tokens is None:
+            return
+        shown = header.get(b"authentication")
+        if not tokens.admits(None if shown is None else shown.encode("latin-1")):
+            raise Refused(401, NEEDS_TOKEN, _CHALLENGE)
 
     async def _take(self, door: Door, header: dict[bytes, str]) -> Answer:
         settings = self._house.settings

@@ -1,7 +1,7 @@
 """The little of protobuf that writing a message takes: three of its wire types.
 
-A sidecar that makes two kinds of message, both of a few fields, does without the library: it would
-cost several megabytes of the 30 and an object per record.
+A program that makes a few kinds of message of a few fields does without the library: a sidecar
+would pay for it with several megabytes of its 30 and an object per record.
 """
 
 from __future__ import annotations

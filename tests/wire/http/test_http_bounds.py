@@ -10,16 +10,12 @@ import zlib
 
 import pytest
 
-from satellite.gatherers.http_rig import HOST, WAIT_S, Rig, read_all, run
 from skyfarer.base.units import KIB, MIB
-from skyfarer.satellite.gatherers import exchange
-from skyfarer.satellite.gatherers.exchange import HEADER_BYTES_MAX
-from skyfarer.satellite.gatherers.http import (
-    HELD_BYTES_MAX,
-    HttpAcceptLimitConfig,
-    HttpServerConfig,
-)
+from skyfarer.wire.http import exchange
+from skyfarer.wire.http.exchange import HEADER_BYTES_MAX
+from skyfarer.wire.http.server import HttpSettings
 from skyfarer.wire.rpc import Kind
+from wire.http.rig import HOST, WAIT_S, Rig, read_all, run
 
 LOG = b"\n\x04shop"  # a protobuf message of one field
 
@@ -42,7 +38,7 @@ def test_a_body_is_taken_up_to_its_bound_and_not_beyond() -> None:
         assert "more than 1024 bytes" in answer.text
         assert [len(one) for _, one in rig.kept] == [KIB]
 
-    run(Rig(max_body_size=KIB), talk)
+    run(Rig(body_bytes_max=KIB), talk)
 
 
 def test_a_body_announced_too_large_is_refused_before_it_is_sent() -> None:
@@ -52,7 +48,7 @@ def test_a_body_announced_too_large_is_refused_before_it_is_sent() -> None:
         assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 413 ")
         writer.close()
 
-    run(Rig(max_body_size=KIB), talk)
+    run(Rig(body_bytes_max=KIB), talk)
 
 
 def test_a_client_that_sends_far_too_much_still_reads_its_refusal() -> None:
@@ -73,7 +69,7 @@ def test_chunks_without_an_announced_size_are_bounded_as_well() -> None:
 
         assert heard.startswith(b"HTTP/1.1 413")
 
-    run(Rig(max_body_size=KIB), talk)
+    run(Rig(body_bytes_max=KIB), talk)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -103,18 +99,18 @@ def test_an_inflated_body_may_be_exactly_as_large_as_the_bound() -> None:
         assert answer.status == 200
         assert rig.kept == [(Kind.LOG, body)]
 
-    run(Rig(max_body_size=KIB), talk)
+    run(Rig(body_bytes_max=KIB), talk)
 
 
 def test_bodies_that_arrive_at_once_are_bounded_together() -> None:
     async def talk(rig: Rig) -> None:
         size = 2 * MIB
         halves = []
-        for _ in range(HELD_BYTES_MAX // size):
+        for _ in range(HttpSettings.held_bytes_max // size):
             reader, writer = await rig.open()
             writer.write(head(f"Content-Length: {size}") + b"x" * (size - 1))
             halves.append((reader, writer))
-        await rig.until(lambda: rig.server.held.bytes >= HELD_BYTES_MAX - KIB)
+        await rig.until(lambda: rig.server.held.bytes >= HttpSettings.held_bytes_max - KIB)
 
         answer = await rig.post("/logging", message(2 * KIB))
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
@@ -164,7 +160,7 @@ def test_a_header_that_drips_is_cut_off_however_busy_it_looks() -> None:
         assert await reading == b""
         assert rig.metric('receiver_connections_refused_total{reason="handshake_timeout"}') == 1
 
-    run(Rig(header_timeout="100ms"), talk)
+    run(Rig(header_timeout_s=0.1), talk)
 
 
 def test_a_body_that_drips_is_answered_408() -> None:
@@ -178,7 +174,7 @@ def test_a_body_that_drips_is_answered_408() -> None:
         assert await reading == b"HTTP/1.1 408 Request Timeout\r\n"
         writer.close()
 
-    run(Rig(body_timeout="100ms"), talk)
+    run(Rig(body_timeout_s=0.1), talk)
 
 
 def test_a_connection_without_a_request_is_closed_before_and_after_its_first() -> None:
@@ -189,7 +185,7 @@ def test_a_connection_without_a_request_is_closed_before_and_after_its_first() -
         assert heard.startswith(b"HTTP/1.1 200")
         assert rig.metric('receiver_connections_refused_total{reason="idle"}') == 2
 
-    run(Rig(idle_timeout="100ms"), talk)
+    run(Rig(idle_timeout_s=0.1), talk)
 
 
 def test_connections_are_bounded_in_all_and_from_one_address() -> None:
@@ -210,8 +206,7 @@ def test_connections_are_bounded_in_all_and_from_one_address() -> None:
         await rig.until(lambda: rig.metric("receiver_connections ") == 0)
         assert (await rig.post("/logging", LOG)).status == 200
 
-    limit = HttpAcceptLimitConfig(connection_count=3, connections_per_source=2)
-    run(Rig(accept_limit=limit), talk)
+    run(Rig(connections_max=3, connections_per_source_max=2), talk)
 
 
 def test_a_client_that_never_reads_its_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,18 +272,3 @@ def test_a_stop_cuts_off_who_takes_too_long() -> None:
 
 def test_a_server_that_never_started_can_be_stopped() -> None:
     asyncio.run(Rig().server.stop(1.0))
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {"address": "nowhere"},
-        {"max_body_size": 0},
-        {"header_timeout": "0s"},
-        {"idle_timeout": "soon"},
-        {"accept_limit": HttpAcceptLimitConfig(connection_count=0)},
-    ],
-)
-def test_a_configuration_that_cannot_be_meant_is_refused(keys: dict[str, object]) -> None:
-    with pytest.raises(ValueError):
-        HttpServerConfig(**keys)  # type: ignore[arg-type]

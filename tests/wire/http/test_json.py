@@ -3,141 +3,34 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
-from satellite.gatherers.http_rig import Rig, run
 from skyfarer.base.units import KIB
-from skyfarer.satellite.gatherers.desk import GIVE_WAY_BYTES
-from skyfarer.satellite.gatherers.proto_json import MESSAGES_MAX, VALUES_MAX
 from skyfarer.wire import messages
-from skyfarer.wire.rpc import Kind
-
-SEGMENT = {
-    "traceId": "t1",
-    "traceSegmentId": "s1",
-    "service": "shop",
-    "serviceInstance": "one",
-    "spans": [
-        {
-            "spanId": 0,
-            "parentSpanId": -1,
-            "startTime": "1700000000000",
-            "endTime": 1700000000100,
-            "spanType": "Entry",
-            "spanLayer": "Http",
-            "operationName": "/pay",
-            "tags": [{"key": "http.method", "value": "GET"}],
-            "isError": False,
-        }
-    ],
-}
-LOG = {"service": "shop", "timestamp": 5, "layer": "", "body": {"json": {"json": '{"a":1}'}}}
-EVENT = {"uuid": "u", "layer": "GENERAL", "type": "Error", "parameters": {"a": "b"}}
-ERROR = {"uniqueId": "u", "service": "web", "category": "ajax", "message": "oh", "line": 3}
-
-browser = messages.browser
+from skyfarer.wire.http.desk import GIVE_WAY_BYTES
+from skyfarer.wire.http.endpoints import ENDPOINTS
+from skyfarer.wire.http.proto_json import MESSAGES_MAX, VALUES_MAX
+from wire.http.posts import LOG, POSTS, Post
+from wire.http.rig import Rig, run
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "kind", "expected"),
-    [
-        (
-            "/v3/management/keepAlive",
-            {"service": "shop", "serviceInstance": "one", "layer": "MESH"},
-            Kind.INSTANCE_PING,
-            [messages.InstancePingPkg(service="shop", serviceInstance="one", layer="MESH")],
-        ),
-        (
-            "/v3/management/reportProperties",
-            {"service": "shop", "properties": [{"key": "language", "value": "lua"}]},
-            Kind.INSTANCE_PROPERTIES,
-            [
-                messages.InstanceProperties(
-                    service="shop",
-                    properties=[messages.KeyStringValuePair(key="language", value="lua")],
-                )
-            ],
-        ),
-        (
-            "/v3/events",
-            [EVENT],
-            Kind.EVENT,
-            [
-                messages.event.Event(
-                    uuid="u", layer="GENERAL", type=messages.event.Error, parameters={"a": "b"}
-                )
-            ],
-        ),
-        (
-            "/browser/perfData",
-            {"service": "web", "pagePath": "/", "loadPageTime": 9},
-            Kind.BROWSER_PAGE,
-            [browser.BrowserPerfData(service="web", pagePath="/", loadPageTime=9)],
-        ),
-        (
-            "/browser/perfData/webVitals",
-            {"service": "web", "cls": 0.5, "lcpTime": 7},
-            Kind.BROWSER_WEB_VITALS,
-            [browser.BrowserWebVitalsPerfData(service="web", cls=0.5, lcpTime=7)],
-        ),
-        (
-            "/browser/perfData/resources",
-            [{"service": "web", "name": "vue.js", "size": 8}],
-            Kind.BROWSER_RESOURCE,
-            [browser.BrowserResourcePerfData(service="web", name="vue.js", size=8)],
-        ),
-        (
-            "/browser/perfData/webInteractions",
-            [{"service": "web", "inpTime": 4}],
-            Kind.BROWSER_INTERACTION,
-            [browser.BrowserWebInteractionsPerfData(service="web", inpTime=4)],
-        ),
-        (
-            "/browser/errorLog",
-            ERROR,
-            Kind.BROWSER_ERROR,
-            [browser.BrowserErrorLog(uniqueId="u", service="web", message="oh", line=3)],
-        ),
-        (
-            "/browser/errorLogs",
-            [ERROR, ERROR],
-            Kind.BROWSER_ERROR,
-            [browser.BrowserErrorLog(uniqueId="u", service="web", message="oh", line=3)] * 2,
-        ),
-    ],
+    "post", [one for one in POSTS if not isinstance(one.value, bytes)], ids=lambda one: one.path
 )
-def test_json_becomes_the_record_that_grpc_would_have_brought(
-    path: str, body: Any, kind: Kind, expected: list[Any]
-) -> None:
+def test_json_becomes_the_record_that_grpc_would_have_brought(post: Post) -> None:
     async def talk(rig: Rig) -> None:
-        answer = await rig.post(path, json.dumps(body))
+        answer = await rig.post(post.path, post.body)
 
         assert (answer.status, answer.text) == (200, "{}\n")
         assert answer.headers["content-type"] == "application/json"
-        kinds, payloads = zip(*rig.kept, strict=True)
-        assert set(kinds) == {kind}
-        assert [type(expected[0]).FromString(one) for one in payloads] == expected
+        assert post.is_kept_as(rig.kept)
 
     run(Rig(), talk)
 
 
-def test_segments_come_alone_or_as_an_array() -> None:
-    async def talk(rig: Rig) -> None:
-        assert (await rig.post("/v3/segment", json.dumps(SEGMENT))).status == 200
-        assert (await rig.post("/v3/segments", json.dumps([SEGMENT, SEGMENT]))).status == 200
-
-        assert [kind for kind, _ in rig.kept] == [Kind.SEGMENT] * 3
-        assert len({payload for _, payload in rig.kept}) == 1
-        segment = messages.SegmentObject.FromString(rig.kept[0][1])
-        span = segment.spans[0]
-        assert (span.startTime, span.endTime) == (1700000000000, 1700000000100)
-        assert span.spanType == messages.SpanType.Entry
-        assert span.spanLayer == messages.SpanLayer.Http
-        assert span.tags[0].value == "GET"
-
-    run(Rig(), talk)
+def test_there_is_something_to_post_to_every_endpoint() -> None:
+    assert {post.path for post in POSTS} == set(ENDPOINTS)
 
 
 def test_a_long_array_of_logs_stays_in_order_while_others_are_served() -> None:
@@ -268,7 +161,7 @@ def test_no_text_makes_counting_its_values_slow(text: str) -> None:
 def test_protobuf_is_not_imported_before_the_first_json_comes() -> None:
     script = """
 import sys
-from satellite.gatherers.http_rig import Rig, run
+from wire.http.rig import Rig, run
 
 async def talk(rig):
     assert (await rig.post("/logging", b"\\n\\x01x")).status == 200
@@ -293,7 +186,7 @@ def test_without_protobuf_json_is_answered_501_and_the_rest_is_served() -> None:
     script = """
 import sys
 sys.modules["google.protobuf"] = None
-from satellite.gatherers.http_rig import Rig, run
+from wire.http.rig import Rig, run
 
 async def talk(rig):
     answer = await rig.post("/v3/logs", '[{"service": "a"}]')

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from skyfarer.satellite.fetchers import protobuf
-from skyfarer.satellite.gatherers.endpoints import Dialect
+from skyfarer.wire import protobuf
+from skyfarer.wire.http.endpoints import Dialect
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/x-protobuf"

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from skyfarer.base.units import KIB
-from skyfarer.satellite.contracts import Append
-from skyfarer.satellite.gatherers.answers import PROTOBUF, Answer, Refused, taken
-from skyfarer.satellite.gatherers.body import RETRY_AFTER
-from skyfarer.satellite.gatherers.endpoints import ENDPOINTS, Dialect, Endpoint
-from skyfarer.satellite.gatherers.proto_json import records
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_MESSAGES
-from skyfarer.wire.routes import Keeper
+from skyfarer.wire.http.answers import PROTOBUF, Answer, Refused, taken
+from skyfarer.wire.http.body import RETRY_AFTER
+from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
+from skyfarer.wire.http.proto_json import records
+from skyfarer.wire.routes import Append, Keeper
 from skyfarer.wire.split import split_repeated
 from skyfarer.wire.status import Status
 
@@ -55,7 +54,11 @@ class Desk:
             path: Door(ENDPOINTS[path], keepers[append]) for path, append in doors.items()
         }
 
+    def door(self, path: str) -> Door | None:
+        return self._doors.get(path)
+
     def find(self, path: str) -> Door:
+        """Refused when it is not served."""
         door = self._doors.get(path)
         if door is None:
             served = ", ".join(self._doors) or "nothing"

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, Final
 
 from skyfarer.base.units import KIB
-from skyfarer.satellite.gatherers.answers import Refused
+from skyfarer.wire.http.answers import Refused
 from skyfarer.wire.rpc import FORWARD
 
 EXTRA: Final = "pip install 'skyfarer[filters]'"
@@ -117,7 +117,7 @@ def _reader(kind: int) -> _Reader:
         return _Reader(kind)
     except ModuleNotFoundError as error:
         raise Refused(
-            501, f"JSON needs the module '{error.name}' on the satellite; install it: {EXTRA}"
+            501, f"JSON needs the module '{error.name}' here; install it: {EXTRA}"
         ) from error
 
 

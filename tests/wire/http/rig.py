@@ -6,12 +6,14 @@ import asyncio
 import http.client
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from skyfarer.satellite.gatherers.endpoints import ENDPOINTS
-from skyfarer.satellite.gatherers.http import HttpGatherer, HttpServerConfig
-from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire.http.endpoints import ENDPOINTS
+from skyfarer.wire.http.server import HttpServer, HttpSettings
+from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
+from skyfarer.wire.tokens import Tokens
 
 HOST = "127.0.0.1"
 WAIT_S = 30.0
@@ -30,15 +32,27 @@ class Reply:
 
 
 class Rig:
-    """`judge` sees what is appended before it counts as kept and refuses it by raising."""
+    """`judge` sees what is appended before it counts as kept and refuses it by raising. `tls` has
+    the files of `ServerTlsSettings`; what else is given are `HttpSettings`."""
 
-    def __init__(self, judge: Callable[[], None] = lambda: None, **config: Any) -> None:
+    def __init__(
+        self,
+        judge: Callable[[], None] = lambda: None,
+        tls: tuple[Path, ...] = (),
+        tokens: Callable[[Registry], Tokens] | None = None,
+        **settings: Any,
+    ) -> None:
         self.judge = judge
         self.kept: list[tuple[int, bytes]] = []
         self.registry = Registry()
-        keys = {"address": f"{HOST}:0", **config}
-        self.server = HttpGatherer(HttpServerConfig(**keys), self.registry, Health())
-        self.server.serve(dict.fromkeys(ENDPOINTS, self.append), None)
+        certificates = ServerTls(ServerTlsSettings(*tls, protocol=HTTP_1)) if tls else None
+        self.server = HttpServer(
+            HttpSettings(**settings),
+            self.registry,
+            certificates.context if certificates else None,
+            tokens(self.registry) if tokens else None,
+        )
+        self.server.serve(dict.fromkeys(ENDPOINTS, self.append))
 
     def append(self, kind: int, payloads: Sequence[bytes]) -> None:
         self.judge()
@@ -46,7 +60,7 @@ class Rig:
 
     @property
     def port(self) -> int:
-        return self.server.address[1]
+        return self.server.port
 
     async def post(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from skyfarer.satellite.gatherers.answers import Refused
+from skyfarer.wire.http.answers import Refused
 
 RETRY_AFTER: Final = (("retry-after", "1"),)
 ACCEPTED: Final = (("accept-encoding", "gzip, deflate"),)

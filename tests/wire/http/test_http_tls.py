@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from satellite.gatherers.http_rig import HOST, PROTOBUF, Reply, Rig, reply, run
 from skyfarer.base.errors import ConfigError
-from skyfarer.satellite.gatherers.http import HttpServerConfig
+from wire.http.rig import HOST, PROTOBUF, Reply, Rig, reply, run
 
 
 @pytest.fixture
@@ -47,18 +46,11 @@ def test_it_speaks_tls_and_chooses_http_1_1(tmp_path: Path, authority: trustme.C
         answer, chosen = await asyncio.to_thread(ask, rig.port)
         assert (answer.status, chosen, len(rig.kept)) == (200, "http/1.1", 1)
 
-    run(Rig(tls_cert_file=certificate, tls_key_file=key), talk)
+    run(Rig(tls=(certificate, key)), talk)
 
 
 def test_files_that_are_no_certificate_are_an_error_at_start(tmp_path: Path) -> None:
-    rig = Rig(tls_cert_file=tmp_path / "none.pem", tls_key_file=tmp_path / "none.key")
+    rig = Rig(tls=(tmp_path / "none.pem", tmp_path / "none.key"))
 
     with pytest.raises(ConfigError, match=r"none\.pem"):
         asyncio.run(rig.server.start())
-
-
-def test_a_certificate_without_its_key_is_refused() -> None:
-    with pytest.raises(ValueError, match="go together"):
-        HttpServerConfig(tls_cert_file=Path("server.pem"))
-    with pytest.raises(ValueError, match="needs tls_cert_file"):
-        HttpServerConfig(tls_client_ca_file=Path("ca.pem"))

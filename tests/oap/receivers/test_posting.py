@@ -1,0 +1,223 @@
+"""What agents post, in the ingest queue: at the receiver's own port and by way of core's."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from oap.receivers.posting import (
+    BODY_BYTES_MAX,
+    HOST,
+    TIMEOUT_S,
+    WAYS,
+    Receiving,
+    query_server,
+    receiving,
+)
+from skyfarer.base.units import MIB
+from skyfarer.oap.receivers import inner
+from skyfarer.oap.receivers.access import AccessSettings
+from skyfarer.oap.receivers.collecting import COLLECTED, PASSED_ON_MAX
+from skyfarer.oap.receivers.front import Front
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing.programs import eventually
+from wire.http.posts import POSTS, Post
+
+TOKEN = {"Authentication": "open-sesame"}
+TAKEN = [post for post in POSTS if post.path in COLLECTED]
+BOMB = gzip.compress(bytes(50 * MIB))  # 50 KiB
+SEGMENT = next(post for post in POSTS if post.path == "/v3/segment")
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def receiver(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Receiving]:
+    """Asks for a token, so that every test shows that it is passed on."""
+    access = AccessSettings(token=TOKEN["Authentication"])
+    with receiving(tmp_path_factory.mktemp("receiver"), request.param, access) as made:
+        made.http.headers.update(TOKEN)
+        yield made
+
+
+@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
+def test_what_is_posted_is_in_the_queue_when_it_is_answered(
+    receiver: Receiving, post: Post, encoding: str
+) -> None:
+    encode = {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding]
+    before = len(receiver.kept())
+
+    answer = receiver.http.post(
+        post.path,
+        content=encode(post.body),
+        headers={**post.headers, "Content-Encoding": encoding},
+    )
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == post.headers["Content-Type"]
+    assert answer.content == (b"" if isinstance(post.value, bytes) else b"{}\n")
+    assert post.is_kept_as(receiver.kept()[before:])
+
+
+def test_the_routes_are_the_originals_and_a_satellites_own_is_not_among_them() -> None:
+    assert {post.path for post in POSTS} - set(COLLECTED) == {"/logging"}
+
+
+def test_a_body_without_an_announced_length_is_taken(receiver: Receiving) -> None:
+    before = len(receiver.kept())
+    pieces = iter([SEGMENT.body[:10], SEGMENT.body[10:]])
+
+    assert receiver.http.post("/v3/segment", content=pieces).status_code == 200
+    assert SEGMENT.is_kept_as(receiver.kept()[before:])
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "headers", "status", "said"),
+    [
+        ("/v3/segment", b"nonsense", {}, 400, "the body is no JSON"),
+        ("/v3/segments", b"{}", {}, 400, "must be a JSON array"),
+        ("/v1/traces", b"\xff\xff", {"Content-Type": "application/x-protobuf"}, 400, "no protobuf"),
+        ("/v3/segment", SEGMENT.body, {"Content-Encoding": "gzip"}, 400, "cannot be inflated"),
+        ("/v3/segment", SEGMENT.body, {"Content-Encoding": "br"}, 415, "is not known here"),
+        ("/v3/segment", b" " * (BODY_BYTES_MAX + 1), {}, 413, f"more than {BODY_BYTES_MAX} bytes"),
+        ("/v3/segment", b" " * 8 * MIB, {}, 413, f"more than {BODY_BYTES_MAX} bytes"),
+        (
+            "/v3/segment",
+            BOMB,
+            {"Content-Encoding": "gzip"},
+            413,
+            f"inflates to more than {BODY_BYTES_MAX} bytes",
+        ),
+        ("/v3/segment", SEGMENT.body, {"Authentication": "open-barley"}, 401, "a valid token"),
+        ("/v3/segment", b" " * 8 * MIB, {"Authentication": ""}, 401, "a valid token"),
+    ],
+)
+def test_what_is_refused_is_answered_with_the_reason_and_not_kept(
+    receiver: Receiving,
+    path: str,
+    content: bytes,
+    headers: dict[str, str],
+    status: int,
+    said: str,
+) -> None:
+    before = len(receiver.kept())
+    answer = receiver.http.post(path, content=content, headers=headers)
+
+    assert (answer.status_code, said in answer.text) == (status, True)
+    assert len(receiver.kept()) == before
+    assert receiver.http.post("/v3/segment", content=SEGMENT.body).status_code == 200
+
+
+def test_a_bomb_does_not_make_the_receiver_larger(receiver: Receiving) -> None:
+    child = receiver_process()
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/x-protobuf"}
+    before = child.memory_info().rss
+    for _ in range(5):
+        assert receiver.http.post("/v1/traces", content=BOMB, headers=headers).status_code == 413
+
+    assert child.memory_info().rss - before < 10 * MIB
+
+
+def receiver_process() -> psutil.Process:
+    """The newest: each way has one."""
+    found = [
+        one
+        for one in psutil.Process().children()
+        if "skyfarer.oap.receivers.process" in one.cmdline()
+    ]
+    return max(found, key=lambda one: one.create_time())
+
+
+def test_other_methods_are_405(receiver: Receiving) -> None:
+    for method in ("GET", "PUT", "DELETE"):
+        assert receiver.http.request(method, "/v3/segment").status_code == 405
+
+
+def test_slow_clients_do_not_keep_good_ones_waiting(receiver: Receiving) -> None:
+    slow = []
+    for _ in range(100):
+        client = socket.create_connection((HOST, receiver.http_port), TIMEOUT_S)
+        client.sendall(
+            b"POST /v3/segment HTTP/1.1\r\nHost: x\r\nAuthentication: open-sesame\r\n"
+            b"Content-Length: 1000\r\n\r\n{"
+        )
+        slow.append(client)
+
+    assert receiver.http.post("/v3/segment", content=SEGMENT.body).status_code == 200
+    for client in slow:
+        client.close()
+
+
+def test_a_client_that_goes_away_in_the_middle_leaves_nothing(receiver: Receiving) -> None:
+    before = len(receiver.kept())
+    with socket.create_connection((HOST, receiver.http_port), TIMEOUT_S) as client:
+        half = SEGMENT.body[: len(SEGMENT.body) // 2]
+        client.sendall(
+            b"POST /v3/segment HTTP/1.1\r\nHost: x\r\nAuthentication: open-sesame\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (len(SEGMENT.body), half)
+        )
+
+    assert receiver.http.post("/v3/segment", content=SEGMENT.body).status_code == 200
+    assert SEGMENT.is_kept_as(receiver.kept()[before:])
+
+
+def test_a_killed_receiver_costs_no_more_than_some_answers_of_503(tmp_path: Path) -> None:
+    with receiving(tmp_path, "core's port") as receiver:
+        statuses = [ask(receiver)]
+        receiver_process().kill()
+        eventually(
+            lambda: statuses.append(ask(receiver)) or statuses[-1] == 200,
+            TIMEOUT_S,
+            "the next receiver answers",
+        )
+
+        assert set(statuses) <= {200, 503}
+        assert len(receiver.kept()) >= statuses.count(200)
+
+
+def ask(receiver: Receiving) -> int:
+    return receiver.http.post("/v3/segment", content=SEGMENT.body).status_code
+
+
+@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
+    nobody: httpx.Client, post: Post
+) -> None:
+    answer = nobody.post(post.path, content=post.body, headers=post.headers)
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert b"the receiver is not there just now" in answer.content
+    form = "application/x-protobuf" if post.path.startswith("/v1/") else "text/plain"
+    assert answer.headers["content-type"].startswith(form)
+
+
+@pytest.fixture(scope="module")
+def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A main process whose receiver was killed: the socket is there, and nobody listens."""
+    path = tmp_path_factory.mktemp("nobody") / "receiver.sock"
+    inner.bind(path).close()
+    server = query_server(Front(path), Registry(), Health())
+    server.start()
+    with httpx.Client(base_url=f"http://{HOST}:{server.port}", trust_env=False) as http:
+        yield http
+    server.stop(5)
+
+
+def test_no_more_requests_are_passed_on_at_once_than_the_bound(tmp_path: Path) -> None:
+    with receiving(tmp_path, "core's port") as receiver:
+        slow = [socket.create_connection((HOST, receiver.http_port)) for _ in range(PASSED_ON_MAX)]
+        for client in slow:
+            client.sendall(b"POST /v3/segment HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        eventually(lambda: ask(receiver) == 503, TIMEOUT_S, "there are too many")
+        for client in slow:
+            client.close()
+        eventually(lambda: ask(receiver) == 200, TIMEOUT_S, "they are gone")
