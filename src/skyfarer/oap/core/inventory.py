@@ -3,6 +3,11 @@
 An inventory is one thing of one scope: a service, an instance, an endpoint, a network address. It
 is told apart from others of its scope by its row id, and known to agents by its `sequence`, the
 number it was given when it was first stored.
+
+Rows, row ids and equality are those of SkyWalking 6.2.0. Its `combine` is not: it lets the record
+that came last have its way, however old it is, and calls every row changed. Here the order and the
+repetition of records do not matter (see `combine`), and a row that says the same is not written
+again. For that a row also keeps, as 7.0 does, when its node type and properties were told.
 """
 
 from __future__ import annotations
@@ -11,6 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
+
+FIRST_ID = 2
+"""The first id of a scope: 0 says none, and 1 is the user's."""
+AT_HEARTBEAT = -1
 
 
 class InventoryScope(IntEnum):
@@ -22,7 +31,11 @@ class InventoryScope(IntEnum):
 
 @dataclass(frozen=True)
 class Inventory:
-    """`sequence` is its id, 0 while it has none. Times are epoch milliseconds."""
+    """`sequence` is its id, 0 while it has none. Times are epoch milliseconds.
+
+    One with neither properties nor node type says nothing of them: a mere sign of life. What it
+    does say was told at its heartbeat, unless `update_time` says when; 0 where it says nothing.
+    """
 
     scope: InventoryScope
     name: str = ""
@@ -37,7 +50,86 @@ class Inventory:
     mapping_time: int = 0
     register_time: int = 0
     heartbeat_time: int = 0
+    update_time: int = AT_HEARTBEAT  # when node type and properties were told
     sequence: int = 0
+
+    def __post_init__(self) -> None:
+        if self.update_time == AT_HEARTBEAT:
+            says = bool(self.properties or self.node_type)
+            object.__setattr__(self, "update_time", max(self.heartbeat_time, 0) if says else 0)
+
+
+IDENTITY: Mapping[InventoryScope, tuple[str, ...]] = {
+    InventoryScope.NETWORK_ADDRESS: ("name",),
+    InventoryScope.SERVICE: ("name", "is_address", "address_id"),
+    InventoryScope.SERVICE_INSTANCE: ("service_id", "uuid", "is_address", "address_id"),
+    InventoryScope.ENDPOINT: ("service_id", "name", "detect_point"),
+}
+"""The fields that make two inventories of a scope equal."""
+
+
+def identity(inventory: Inventory) -> tuple[object, ...]:
+    """Its scope and what it is equal by. Equal ones have one row id; so do two that differ only in
+    what their row id leaves out (the name of an address's service, the address id of what is none).
+    """
+    return inventory.scope, *(getattr(inventory, name) for name in IDENTITY[inventory.scope])
+
+
+def row_id(inventory: Inventory) -> str:
+    """The key of its row, among those of its scope; a plain one never has the key of an address."""
+    if inventory.scope is InventoryScope.NETWORK_ADDRESS:
+        return inventory.name
+    if inventory.scope is InventoryScope.ENDPOINT:
+        return f"{inventory.service_id}_{inventory.name}_{inventory.detect_point}"
+    service = inventory.scope is InventoryScope.SERVICE
+    owner = "" if service else f"{inventory.service_id}_"
+    if inventory.is_address:
+        return f"{owner}1_{inventory.address_id}"
+    return f"{owner}{inventory.name if service else inventory.uuid}_0_0"
+
+
+def combine(stored: Inventory, new: Inventory) -> Inventory:
+    """What both say of one row. It has changed when the result is not equal to `stored`.
+
+    Commutative, associative and idempotent for any inventories of one row id, which is then the
+    row id of the result too; of different rows the result means nothing. In the field:
+
+        heartbeat_time            the latest
+        register_time             the earliest that is told (0 is not)
+        node_type, properties     told together: those of the latest update_time; where times are
+                                  equal, of the greater properties, then of the greater type
+        mapping_service_id, _time the latest mapping that names a service, then the greater id
+        sequence and all others   the greater; equal ones of one identity stay as they are
+    """
+    told = max(stored, new, key=_told)
+    mapped = max(stored, new, key=_mapped)
+    registered = [at for at in (stored.register_time, new.register_time) if at]
+    return Inventory(
+        scope=stored.scope,
+        name=max(stored.name, new.name),
+        service_id=max(stored.service_id, new.service_id),
+        uuid=max(stored.uuid, new.uuid),
+        is_address=stored.is_address or new.is_address,
+        address_id=max(stored.address_id, new.address_id),
+        node_type=told.node_type,
+        detect_point=max(stored.detect_point, new.detect_point),
+        properties=told.properties,
+        mapping_service_id=mapped.mapping_service_id,
+        mapping_time=mapped.mapping_time,
+        register_time=min(registered, default=0),
+        heartbeat_time=max(stored.heartbeat_time, new.heartbeat_time),
+        update_time=told.update_time,
+        sequence=max(stored.sequence, new.sequence),
+    )
+
+
+def _told(inventory: Inventory) -> tuple[int, str, int]:
+    return inventory.update_time, inventory.properties, inventory.node_type
+
+
+def _mapped(inventory: Inventory) -> tuple[bool, int, int]:
+    mapping = inventory.mapping_service_id
+    return mapping != 0, inventory.mapping_time, mapping
 
 
 class InventoryReader(Protocol):
