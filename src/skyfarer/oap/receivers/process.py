@@ -4,38 +4,42 @@ Its one argument is the descriptor of the parent's listening socket. The port is
 is a queue to append to, and connections wait in the kernel until there is: at the start, and while
 a receiver that died is started again.
 
-It talks to its parent in JSON lines: standard input brings one line of settings and, when it ends,
-the order to stop (so a receiver never outlives a killed parent); standard output carries `ready`,
-then a snapshot of the metrics every second, or one `failed` line.
+It talks to its parent in JSON lines: standard input brings one line of settings, then answers
+(`asking`) and, when it ends, the order to stop (so a receiver never outlives a killed parent);
+standard output carries `ready`, then questions and a snapshot of the metrics every second, or one
+`failed` line.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import signal
 import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.receivers.asking import QUESTIONS_MAX, Asking
+from skyfarer.oap.receivers.lines import ParentLines
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.wire.rpc import RPCS, Kind
+from skyfarer.wire.rpc import RPCS, Kind, Streaming
 from skyfarer.wire.server import GrpcServer, ServerSettings
 
 REPORT_INTERVAL_S = 1.0
 STOP_TIMEOUT_S = 5.0
-# What the pipeline can read of its queue.
-KEPT = frozenset({Kind.SEGMENT, Kind.INSTANCE_PROPERTIES, Kind.INSTANCE_PING})
-
-log = logging.getLogger(__name__)
+# A row of the table has a kind, and yet its answer depends on what the message says.
+ANSWERED = frozenset({Kind.V2_INSTANCE_PING})
+KEPT = tuple(
+    rpc.path
+    for rpc in RPCS
+    if rpc.kind not in ANSWERED | {Kind.NONE} and rpc.streaming is not Streaming.BIDI
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class ReceiverSettings:
 
 
 async def receive(
-    settings: ReceiverSettings, listener: socket.socket, stopped: asyncio.Event
+    settings: ReceiverSettings, listener: socket.socket, lines: ParentLines, stopped: asyncio.Event
 ) -> None:
     """Serves until `stopped`; then refuses new calls and lets those in flight end."""
     registry, health = Registry(), Health()
@@ -73,13 +77,16 @@ async def receive(
         )
     )
     queue.start()
+    asking = Asking(lines.say, queue.append, registry)
+    hearing = asyncio.create_task(_hear(lines, asking, stopped))
     server = GrpcServer(
         ServerSettings(
             message_bytes_max=settings.record_bytes_max,
             streams_max=settings.streams_max or ServerSettings.streams_max,
+            relayed_calls_max=QUESTIONS_MAX,
         ),
-        {rpc.path: queue.append for rpc in RPCS if rpc.kind in KEPT},
-        None,
+        dict.fromkeys(KEPT, queue.append),
+        asking,
         registry,
         health,
         listener=listener,
@@ -87,13 +94,14 @@ async def receive(
     try:
         await server.start()
         health.started()
-        _say({"ready": queue.queue_id})
+        lines.say({"ready": queue.queue_id})
         while not stopped.is_set():
             registry.set(table.QUEUE_ACCEPTED, queue.writing)
-            _say({"metrics": registry.snapshot()})
+            lines.report({"metrics": registry.snapshot()})
             await _wait(stopped, REPORT_INTERVAL_S)
         await server.stop(STOP_TIMEOUT_S)
     finally:
+        hearing.cancel()
         queue.stop(STOP_TIMEOUT_S)
 
 
@@ -104,38 +112,33 @@ async def _wait(stopped: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def _until_parent_is_gone(reader: asyncio.StreamReader, stopped: asyncio.Event) -> None:
-    await reader.read()
-    stopped.set()
+async def _hear(lines: ParentLines, asking: Asking, stopped: asyncio.Event) -> None:
+    """Until there is no more to hear, which is the order to stop; nobody is answered then."""
+    try:
+        while line := await lines.read():
+            asking.hear(line)
+    finally:
+        asking.close()
+        stopped.set()
 
 
 async def _main(listener: socket.socket) -> int:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    settings = ReceiverSettings.from_json((await reader.readline()).decode())
+    loop, lines = asyncio.get_running_loop(), ParentLines()
+    await lines.open()
+    settings = ReceiverSettings.from_json((await lines.read()).decode())
     logs.configure("oap-receiver", settings.log_level)
     stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     # Ctrl-C reaches the whole process group: the parent stops us in its own order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    watcher = asyncio.create_task(_until_parent_is_gone(reader, stopped))
     try:
-        await receive(settings, listener, stopped)
+        await receive(settings, listener, lines, stopped)
     except (SkyfarerError, OSError) as error:
-        _say({"failed": f"the receiver cannot serve: {error}"})
+        lines.say({"failed": f"the receiver cannot serve: {error}"})
         return 1
     finally:
-        watcher.cancel()
+        await lines.close()
     return 0
-
-
-def _say(message: dict[str, Any]) -> None:
-    """A parent that is gone cannot listen; the end of standard input stops us then."""
-    try:
-        print(json.dumps(message), flush=True)
-    except BrokenPipeError:
-        log.warning("the parent process does not listen any more")
 
 
 if __name__ == "__main__":
