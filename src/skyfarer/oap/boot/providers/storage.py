@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import DuckDBConfig
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 
-STORAGE = Module("storage", (Writer, Reader))
+STORAGE = Module("storage", (Writer, Reader, InventoryReader))
 
 
 class DuckDBProvider(Provider):
@@ -24,6 +25,7 @@ class DuckDBProvider(Provider):
     def prepare(self, offer: Offer) -> None:
         offer(Writer, self._storage)
         offer(Reader, self._storage)
+        offer(InventoryReader, self._storage)
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

@@ -16,12 +16,13 @@ import duckdb
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Writes, Reads):
-    """The whole storage contract (Writer and Reader) on one DuckDB file."""
+class EmbeddedStorage(Writes, Reads, Inventories):
+    """The whole storage contract (Writer, Reader, InventoryReader) on one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:
         self._memory_limit = memory_limit

@@ -10,6 +10,7 @@ from __future__ import annotations
 import duckdb
 
 from skyfarer.oap.core.storage import Scope
+from skyfarer.oap.storage.embedded import inventory
 
 VERSION = 1
 
@@ -32,6 +33,7 @@ CREATE TABLE IF NOT EXISTS instance_traffic (
 CREATE TABLE IF NOT EXISTS endpoint_traffic (
     id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
     time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
+{inventory.ddl()}
 """
 
 

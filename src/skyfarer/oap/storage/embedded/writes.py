@@ -18,7 +18,7 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.layers import Layer, layer_named
 from skyfarer.oap.core.storage import Analysed, Heartbeat, Scope
 from skyfarer.oap.core.time_bucket import MINUTE_MS, day_of, minute_bucket
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import inventory, schema
 
 
 class Writes(ABC):
@@ -53,8 +53,8 @@ class Writes(ABC):
             self._store_segments(cursor, batch.segments)
             for scope, deltas in batch.metrics.items():
                 self._merge_metrics(cursor, scope, deltas)
-            if batch.heartbeats:
-                self._store_heartbeats(cursor, batch.heartbeats)
+            if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
+                self._store_heartbeats(cursor, beats)
             if batch.parked:
                 _park(cursor, batch)
             _advance(cursor, batch)
