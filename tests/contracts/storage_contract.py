@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from contracts.inventory_contract import InventoryContract
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Accumulators, Analysed, Applied, Heartbeat, Parked, Scope
@@ -75,7 +76,7 @@ def _minutes(count: int) -> pa.ChunkedArray:
     return pa.chunked_array([[MINUTE] * count])
 
 
-class StorageContract:
+class StorageContract(InventoryContract):
     def test_a_partition_never_seen_begins_at_zero(self, storage: Any) -> None:
         assert storage.applied("queue-a") == 0
         assert storage.progress("queue-a") == Applied(0, 0, {})

@@ -15,6 +15,7 @@ import pytest
 from contracts.storage_contract import NOON, StorageContract, batch, delta, segment
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Scope
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 
@@ -91,18 +92,34 @@ def test_start_and_stop_are_safe_twice_and_unstarted(tmp_path: Path) -> None:
         storage.applied("queue-a")
 
 
+def test_ids_go_on_where_they_were_after_a_restart(tmp_path: Path) -> None:
+    for number in range(3):
+        storage = EmbeddedStorage()
+        storage.start(tmp_path / "skyfarer.duckdb", UTC)
+        names = [Inventory(InventoryScope.ENDPOINT, f"/{n}", 2) for n in range(number + 1)]
+        storage.apply(batch(number, number + 1, inventories=names))
+        found = storage.inventories_by_id(InventoryScope.ENDPOINT, range(9))
+        assert {key: row.name for key, row in found.items()} == {
+            n + 2: f"/{n}" for n in range(number + 1)
+        }
+        storage.stop()
+
+
 WRITER = """
 import sys
 from datetime import UTC
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from contracts.storage_contract import batch, delta, segment
+from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 storage = EmbeddedStorage()
 storage.start(Path(sys.argv[1]), UTC)
 number = storage.applied("queue-a")
 while True:
-    storage.apply(batch(number, number + 1, [segment(f"s{number}")], [delta()]))
+    names = [Inventory(InventoryScope.SERVICE, name) for name in ("first", f"s{number}")]
+    one = batch(number, number + 1, [segment(f"s{number}")], [delta()], inventories=names)
+    storage.apply(one)
     number += 1
     print(number, flush=True)
 """
@@ -129,6 +146,12 @@ def test_a_killed_process_keeps_what_was_applied_and_nothing_in_part(tmp_path: P
         assert series[202611151200].calls == reached
         (stored,) = storage._cursor().execute("SELECT count(*) FROM segment_20261115").fetchall()
         assert stored == (reached,)
+        registered = storage.inventories_by_id(InventoryScope.SERVICE, range(2 * reached))
+        assert [registered[number + 3].name for number in range(reached)] == [
+            f"s{number}" for number in range(reached)
+        ]
+        assert registered[2].name == "first"
+        assert len(registered) == reached + 1
         storage.stop()
 
 
