@@ -18,6 +18,7 @@ from skyfarer.base.units import KIB, MIB
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
 PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
+HOLD_BACK_MS_MAX: Final = 20_000
 
 _MEMORY = re.compile(r"[1-9][0-9]*([kmgt]i?b?)\Z", re.IGNORECASE)
 
@@ -86,10 +87,12 @@ class SharingServerConfig:
 
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
+    registrationHoldBackMs: int = 2000  # 0: a name without an id is answered at once
 
     def __post_init__(self) -> None:
         _at_least("queueSegmentBytes", self.queueSegmentBytes, 64 * KIB)
         _at_least("queueCapacityBytes", self.queueCapacityBytes, 2 * self.queueSegmentBytes)
+        _within("registrationHoldBackMs", self.registrationHoldBackMs, 0, HOLD_BACK_MS_MAX)
 
 
 @dataclass(frozen=True)

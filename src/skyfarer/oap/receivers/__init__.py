@@ -5,4 +5,9 @@ process never delays an agent. It must never decode a payload, and never import 
 
     process     the receiver itself (`python -m skyfarer.oap.receivers.process`)
     supervisor  the main process's side: starts it, merges its metrics, starts it again
+    lines       JSON lines between the two: the receiver's end, and
+    replies     the main process's
+    asking      what the receiver cannot answer: it asks the main process
+    answering   the main process's side: who is asked, on which thread, and what waits
+    answers/    what is answered
 """

@@ -17,7 +17,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError, RetryableError
@@ -46,27 +46,29 @@ class Question:
     reply: Reply
 
 
+class Desk(Protocol):
+    """Who makes the answers. Any thread."""
+
+    handlers: Mapping[str, Handler]
+
+    def changed(self) -> None:
+        """Storage has changed, and held answers are about to be tried again. May block on it."""
+
+    def forget(self) -> None:
+        """A receiver is gone, perhaps before it kept what it was told to. Does not block."""
+
+
 class Answering:
     """start() and stop() once each; stop is safe twice and unstarted, and answers nobody any more.
 
-    `changed` is called before held answers are tried again, `forgotten` when a receiver is gone; on
-    threads of ours, and of the caller. Without handlers everything is answered UNAVAILABLE.
+    Until `open` was called everything is answered UNAVAILABLE.
     """
 
     def __init__(
-        self,
-        handlers: Mapping[str, Handler],
-        registry: Registry,
-        *,
-        changed: Callable[[], None] = lambda: None,
-        forgotten: Callable[[], None] = lambda: None,
-        hold_back_s: float = HOLD_BACK_S,
-        clock: Clock | None = None,
+        self, registry: Registry, hold_back_s: float = HOLD_BACK_S, clock: Clock | None = None
     ) -> None:
-        self._handlers = handlers
+        self._desk: Desk | None = None
         self._registry = registry
-        self._changed = changed
-        self._forgotten = forgotten
         self._hold_back_s = hold_back_s
         self._clock = clock or SystemClock()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="answering")
@@ -77,6 +79,10 @@ class Answering:
         self._stopping = False
         self._broken = False
         self._waiting = threading.Thread(target=self._keep_waiting, name="held", daemon=True)
+
+    def open(self, desk: Desk) -> None:
+        """At any time, from any thread."""
+        self._desk = desk
 
     def start(self) -> None:
         self._waiting.start()
@@ -89,6 +95,11 @@ class Answering:
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._waiting.is_alive():
             self._waiting.join(timeout_s)
+
+    @property
+    def held(self) -> int:
+        """How many answers are held back now."""
+        return len(self._held)
 
     def hear(self, message: Mapping[str, Any], reply: Reply) -> None:
         """A question of a receiver; `reply` may block. Does not block itself; any thread."""
@@ -114,7 +125,8 @@ class Answering:
         """The receiver that is answered by `reply` is gone."""
         with self._wake:
             self._held = [each for each in self._held if each[0].reply != reply]
-        self._forgotten()
+        if self._desk is not None:
+            self._desk.forget()
 
     def _answer(self, question: Question) -> None:
         """Or holds it back; never raises: nobody would hear it."""
@@ -138,9 +150,12 @@ class Answering:
                 _tell(question, outcome)
 
     def _outcome(self, question: Question) -> Outcome:
-        handler = self._handlers.get(question.path)
+        desk = self._desk
+        if desk is None:
+            raise RetryableError("the OAP is starting, try again")
+        handler = desk.handlers.get(question.path)
         if handler is None:
-            raise RetryableError(f"{question.path} is not answered here, try again")
+            raise RetryableError(f"{question.path} is not answered here")
         return handler(b64decode(question.payload))
 
     def _keep(self, question: Question, outcome: Outcome) -> None:
@@ -179,7 +194,8 @@ class Answering:
 
     def _try_again(self) -> None:
         try:
-            self._changed()
+            if self._desk is not None:
+                self._desk.changed()
         except Exception:
             log.exception("storage cannot be asked for new ids; those who wait for one ask again")
         with self._wake:

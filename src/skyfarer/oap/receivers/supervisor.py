@@ -38,10 +38,11 @@ class Supervisor:
         listener: socket.socket,
         registry: Registry,
         health: Health,
+        *,
         answering: Answering | None = None,
     ) -> None:
         self._settings = settings
-        self._answering = answering or Answering({}, registry)
+        self._answering = answering or Answering(registry)
         self._replies: Replies | None = None
         self._listener = listener
         self.port: int = listener.getsockname()[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oap.receivers.answers.desk import NOW_MS, Desk, pairs
+from oap.receivers.answers.agent import NOW_MS, Agent, pairs
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.wire.messages import v2_register
@@ -26,68 +26,68 @@ def mapping(
 
 
 def test_an_address_is_answered_when_it_its_service_and_its_instance_have_ids() -> None:
-    desk, request = Desk(), v2_register.NetAddresses(addresses=["db:3306"])
+    agent, request = Agent(), v2_register.NetAddresses(addresses=["db:3306"])
     steps: list[tuple[InventoryScope, str, bool, int, int]] = []
     for _ in range(3):
-        outcome = desk.ask(ADDRESSES, request)
+        outcome = agent.ask(ADDRESSES, request)
         assert (outcome.complete, outcome.payload) == (False, b"")
         (one,) = outcome.keep
         steps.append((one.scope, one.name, one.is_address, one.address_id, one.service_id))
-        assert not desk.ask(ADDRESSES, request).keep
-        desk.store(outcome.keep)
+        assert not agent.ask(ADDRESSES, request).keep
+        agent.store(outcome.keep)
     assert steps == [
         (InventoryScope.NETWORK_ADDRESS, "db:3306", False, 0, 0),
         (InventoryScope.SERVICE, "db:3306", True, 2, 0),
         (InventoryScope.SERVICE_INSTANCE, "db:3306", True, 2, 2),
     ]
-    last = desk.ask(ADDRESSES, request)
+    last = agent.ask(ADDRESSES, request)
     answer = v2_register.NetAddressMapping.FromString(last.payload)
     assert (last.keep, last.complete, pairs(answer.addressIds)) == ((), True, {"db:3306": 2})
 
 
 def test_a_service_with_the_name_of_an_address_is_another_one() -> None:
-    desk = Desk()
-    assert desk.service("db:3306") == 2
-    desk.address("db:3306")
-    numbers = {one.sequence for (scope, _), one in desk.shelf.rows.items() if scope == 14}
+    agent = Agent()
+    assert agent.service("db:3306") == 2
+    agent.address("db:3306")
+    numbers = {one.sequence for (scope, _), one in agent.shelf.rows.items() if scope == 14}
     assert numbers == {2, 3}
 
 
 def test_a_long_address_is_cut_and_answered_as_it_was_written() -> None:
-    desk = Desk(NameLengths(service=4))
-    assert desk.address("kafka-1:9092;kafka-2:9092") == desk.address("kafk") == 2
+    agent = Agent(NameLengths(service=4))
+    assert agent.address("kafka-1:9092;kafka-2:9092") == agent.address("kafk") == 2
 
 
 @pytest.mark.parametrize("by_instance", [False, True])
 @pytest.mark.parametrize("by_name", [False, True])
 def test_an_address_is_mapped_to_the_service_that_has_it(by_instance: bool, by_name: bool) -> None:
-    desk = Desk()
-    desk.service("other")
-    shop, address = desk.service("shop"), desk.address("shop:80")
-    till = desk.instance(shop, "4a1c")
+    agent = Agent()
+    agent.service("other")
+    shop, address = agent.service("shop"), agent.address("shop:80")
+    till = agent.instance(shop, "4a1c")
     request = mapping(
         service_id=0 if by_instance else shop,
         instance_id=till if by_instance else 0,
         address="shop:80" if by_name else "",
         address_id=0 if by_name else address,
     )
-    outcome = desk.ask(MAPPINGS, request)
+    outcome = agent.ask(MAPPINGS, request)
     assert (outcome.complete, outcome.payload) == (True, b"")
     (kept,) = outcome.keep
     assert (kept.mapping_service_id, kept.mapping_time) == (shop, NOW_MS)
-    assert not desk.ask(MAPPINGS, request).keep
-    desk.store(outcome.keep)
-    assert stand_in(desk, address).mapping_service_id == shop
-    desk.clock.seconds += 3600
-    assert not desk.ask(MAPPINGS, request).keep
+    assert not agent.ask(MAPPINGS, request).keep
+    agent.store(outcome.keep)
+    assert stand_in(agent, address).mapping_service_id == shop
+    agent.clock.seconds += 3600
+    assert not agent.ask(MAPPINGS, request).keep
 
 
 def test_a_mapping_leaves_all_else_of_the_addresss_service_as_it_is() -> None:
-    desk = Desk()
-    shop, address = desk.service("shop"), desk.address("shop:80")
-    before = stand_in(desk, address)
-    desk.store(desk.ask(MAPPINGS, mapping(shop, address_id=address)).keep)
-    after = stand_in(desk, address)
+    agent = Agent()
+    shop, address = agent.service("shop"), agent.address("shop:80")
+    before = stand_in(agent, address)
+    agent.store(agent.ask(MAPPINGS, mapping(shop, address_id=address)).keep)
+    after = stand_in(agent, address)
     assert after != before
     assert (after.heartbeat_time, after.register_time) == (NOW_MS, NOW_MS)
 
@@ -106,11 +106,11 @@ def test_a_mapping_leaves_all_else_of_the_addresss_service_as_it_is() -> None:
 def test_a_mapping_of_what_does_not_exist_is_left_out(
     request_of_strangers: v2_register.ServiceAndNetworkAddressMappings,
 ) -> None:
-    desk = Desk()
-    assert (desk.service("shop"), desk.address("shop:80")) == (2, 2)
-    outcome = desk.ask(MAPPINGS, request_of_strangers)
+    agent = Agent()
+    assert (agent.service("shop"), agent.address("shop:80")) == (2, 2)
+    outcome = agent.ask(MAPPINGS, request_of_strangers)
     assert (outcome.keep, outcome.complete, outcome.payload) == ((), True, b"")
 
 
-def stand_in(desk: Desk, address_id: int) -> Inventory:
-    return desk.shelf.rows[InventoryScope.SERVICE, f"1_{address_id}"]
+def stand_in(agent: Agent, address_id: int) -> Inventory:
+    return agent.shelf.rows[InventoryScope.SERVICE, f"1_{address_id}"]

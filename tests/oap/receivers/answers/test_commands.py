@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from oap.receivers.answers.desk import Desk, Told
+from oap.receivers.answers.agent import Agent, Told
 from oap.receivers.answers.shelf import Shelf
 from skyfarer.oap.core.tasks import AgentCommand, NothingConfigured, TaskKind, TaskQuery
-from skyfarer.oap.receivers.answers.names import Names
+from skyfarer.oap.receivers.answers.desk import Desk
 from skyfarer.oap.receivers.answers.naming import NameLengths
-from skyfarer.oap.receivers.answers.table import answers
 from skyfarer.oap.receivers.process import KEPT
 from skyfarer.testing.clock import HandClock
 from skyfarer.wire.messages import Commands, configuration, profile, profiler
@@ -58,9 +57,7 @@ QUERIES = {
 def test_what_there_is_to_do_is_told_as_commands(path: str) -> None:
     request, query = QUERIES[path]
     tasks = Told(AgentCommand("ProfileTaskQuery", (("SerialNumber", "1"), ("TaskId", "t"))))
-    clock = HandClock()
-    handlers = answers(Names(Shelf(), clock), tasks, NameLengths(), clock)
-    outcome = handlers[path](request)
+    outcome = Desk(Shelf(), tasks, NameLengths(), HandClock()).handlers[path](request)
     (command,) = Commands.FromString(outcome.payload).commands
     assert command.command == "ProfileTaskQuery"
     assert [(one.key, one.value) for one in command.args] == [
@@ -82,4 +79,4 @@ def test_every_call_that_is_asked_is_answered_and_no_other() -> None:
         and rpc.path not in KEPT
         and rpc.streaming is not Streaming.BIDI
     }
-    assert set(Desk().handlers) == asked
+    assert set(Agent().desk.handlers) == asked

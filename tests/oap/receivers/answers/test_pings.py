@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oap.receivers.answers.desk import NOW_MS, Desk
+from oap.receivers.answers.agent import NOW_MS, Agent
 from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.wire.messages import v2_register
 
@@ -14,53 +14,53 @@ def ping(number: int, at_ms: int = 0) -> v2_register.ServiceInstancePingPkg:
 
 
 def test_a_ping_counts_for_the_instance_and_its_service() -> None:
-    desk = Desk()
-    till = desk.instance(desk.service("shop"), "4a1c", os_name="Linux")
-    desk.clock.seconds += 60
-    outcome = desk.ask(PING, ping(till, NOW_MS + 59_000))
+    agent = Agent()
+    till = agent.instance(agent.service("shop"), "4a1c", os_name="Linux")
+    agent.clock.seconds += 60
+    outcome = agent.ask(PING, ping(till, NOW_MS + 59_000))
     assert (outcome.complete, outcome.payload) == (True, b"")
     assert [(one.scope, one.heartbeat_time) for one in outcome.keep] == [
         (InventoryScope.SERVICE_INSTANCE, NOW_MS + 59_000),
         (InventoryScope.SERVICE, NOW_MS + 59_000),
     ]
     assert all(not one.properties and not one.register_time for one in outcome.keep)
-    before = dict(desk.shelf.rows)
-    desk.store(outcome.keep)
-    assert before.keys() == desk.shelf.rows.keys()
-    assert {one.heartbeat_time for one in desk.shelf.rows.values()} == {NOW_MS + 59_000}
+    before = dict(agent.shelf.rows)
+    agent.store(outcome.keep)
+    assert before.keys() == agent.shelf.rows.keys()
+    assert {one.heartbeat_time for one in agent.shelf.rows.values()} == {NOW_MS + 59_000}
 
 
 def test_pings_in_short_order_are_one_record() -> None:
-    desk = Desk()
-    till = desk.instance(desk.service("shop"), "4a1c")
-    assert len(desk.ask(PING, ping(till)).keep) == 2
-    desk.clock.seconds += 9
-    assert not desk.ask(PING, ping(till)).keep
-    desk.clock.seconds += 2
-    assert len(desk.ask(PING, ping(till)).keep) == 2
+    agent = Agent()
+    till = agent.instance(agent.service("shop"), "4a1c")
+    assert len(agent.ask(PING, ping(till)).keep) == 2
+    agent.clock.seconds += 9
+    assert not agent.ask(PING, ping(till)).keep
+    agent.clock.seconds += 2
+    assert len(agent.ask(PING, ping(till)).keep) == 2
 
 
 def test_instances_of_one_service_beat_once_for_it() -> None:
-    desk = Desk()
-    shop = desk.service("shop")
-    tills = [desk.instance(shop, uuid) for uuid in ("4a1c", "5b2d")]
-    kept = [one.scope for till in tills for one in desk.ask(PING, ping(till)).keep]
+    agent = Agent()
+    shop = agent.service("shop")
+    tills = [agent.instance(shop, uuid) for uuid in ("4a1c", "5b2d")]
+    kept = [one.scope for till in tills for one in agent.ask(PING, ping(till)).keep]
     assert kept.count(InventoryScope.SERVICE) == 1
     assert kept.count(InventoryScope.SERVICE_INSTANCE) == 2
 
 
 def test_a_ping_of_tomorrow_counts_for_now() -> None:
-    desk = Desk()
-    till = desk.instance(desk.service("shop"), "4a1c")
-    kept = desk.ask(PING, ping(till, NOW_MS + 86_400_000)).keep
+    agent = Agent()
+    till = agent.instance(agent.service("shop"), "4a1c")
+    kept = agent.ask(PING, ping(till, NOW_MS + 86_400_000)).keep
     assert {one.heartbeat_time for one in kept} == {NOW_MS}
 
 
 def test_an_instance_that_does_not_exist_is_told_to_register_anew() -> None:
-    desk = Desk()
+    agent = Agent()
     serials = set()
     for _ in range(2):
-        outcome = desk.ask(PING, ping(99))
+        outcome = agent.ask(PING, ping(99))
         assert (outcome.keep, outcome.complete) == ((), True)
         (command,) = v2_register.Commands.FromString(outcome.payload).commands
         assert command.command == "ServiceMetadataReset"

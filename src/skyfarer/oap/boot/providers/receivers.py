@@ -7,7 +7,12 @@ from pathlib import Path
 from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import SharingServerConfig
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.tasks import TaskReader
+from skyfarer.oap.receivers.answering import Answering
+from skyfarer.oap.receivers.answers.desk import Desk
+from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.oap.receivers.process import ReceiverSettings
 from skyfarer.oap.receivers.supervisor import Supervisor
 from skyfarer.queue.capacity import Watch
@@ -22,7 +27,29 @@ class IngestQueue:
     directory: Path
 
 
-RECEIVERS = Module("receiver-sharing-server", (IngestQueue,))
+class Questions:
+    """What agents ask; there from `listen` on. Before `answer` nobody answers: UNAVAILABLE."""
+
+    def __init__(self) -> None:
+        self.answering: Answering | None = None
+
+    def answer(self, node: Node, inventories: InventoryReader, tasks: TaskReader) -> None:
+        """From now on, out of these."""
+        assert self.answering is not None
+        lengths = NameLengths(
+            node.config.serviceNameMaxLength,
+            node.config.instanceNameMaxLength,
+            node.config.endpointNameMaxLength,
+        )
+        self.answering.open(Desk(inventories, tasks, lengths, node.clock))
+
+    def applied(self) -> None:
+        """Storage has changed: who waits for an id may have it now. Any thread; does not block."""
+        assert self.answering is not None
+        self.answering.applied()
+
+
+RECEIVERS = Module("receiver-sharing-server", (IngestQueue, Questions))
 
 
 class ReceiverProvider(Provider):
@@ -34,10 +61,12 @@ class ReceiverProvider(Provider):
     def __init__(self, config: SharingServerConfig) -> None:
         self._config = config
         self._queue = IngestQueue()
+        self._questions = Questions()
         self._supervisor: Supervisor | None = None
 
     def prepare(self, offer: Offer) -> None:
         offer(IngestQueue, self._queue)
+        offer(Questions, self._questions)
 
     def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
@@ -51,7 +80,11 @@ class ReceiverProvider(Provider):
             streams_max=node.config.maxConcurrentCallsPerConnection,
         )
         listener = listen(node.config.gRPCHost, node.config.gRPCPort, "agents", "SW_CORE_GRPC")
-        self._supervisor = Supervisor(settings, listener, node.registry, node.health)
+        hold_back_s = self._config.registrationHoldBackMs / 1000
+        answering = self._questions.answering = Answering(node.registry, hold_back_s, node.clock)
+        self._supervisor = Supervisor(
+            settings, listener, node.registry, node.health, answering=answering
+        )
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

@@ -1,7 +1,7 @@
 """What the main process answers to calls that cannot be answered by keeping them.
 
 A handler takes a request's bytes and returns an `Outcome`; which path has which is one table
-(`table`). It knows nothing of processes, threads or gRPC, may be called from several threads, and
+(`desk`). It knows nothing of processes, threads or gRPC, may be called from several threads, and
 blocks for as long as storage does. Nothing here writes: what a request changes is handed back as
 records for the ingest queue.
 

@@ -1,10 +1,11 @@
-"""Which call has which handler: every row of the RPC table whose answer is made here."""
+"""Which call has which handler: every row of the RPC table whose answer depends on its question."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from skyfarer.base.clock import Clock
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.tasks import TaskKind, TaskReader
 from skyfarer.oap.receivers.answers import commands
 from skyfarer.oap.receivers.answers.addresses import Addresses
@@ -16,7 +17,23 @@ from skyfarer.oap.receivers.answers.pings import Pings
 from skyfarer.oap.receivers.answers.registering import Registering
 
 
-def answers(
+class Desk:
+    """`handlers` by path, and the names they share. Any thread; blocks as storage does."""
+
+    def __init__(
+        self, storage: InventoryReader, tasks: TaskReader, lengths: NameLengths, clock: Clock
+    ) -> None:
+        self._names = Names(storage, clock)
+        self.handlers = _table(self._names, tasks, lengths, clock)
+
+    def changed(self) -> None:
+        self._names.changed()
+
+    def forget(self) -> None:
+        self._names.forget()
+
+
+def _table(
     names: Names, tasks: TaskReader, lengths: NameLengths, clock: Clock
 ) -> Mapping[str, Handler]:
     registering, addresses = Registering(names, lengths, clock), Addresses(names, lengths, clock)

@@ -9,11 +9,10 @@ from google.protobuf.message import Message
 
 from oap.receivers.answers.shelf import Shelf
 from skyfarer.oap.core.inventory import Inventory
-from skyfarer.oap.core.tasks import AgentCommand, TaskQuery
-from skyfarer.oap.receivers.answers.names import Names
+from skyfarer.oap.core.tasks import AgentCommand, NothingConfigured, TaskQuery
+from skyfarer.oap.receivers.answers.desk import Desk
 from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.oap.receivers.answers.outcome import Outcome
-from skyfarer.oap.receivers.answers.table import answers
 from skyfarer.testing.clock import HandClock
 from skyfarer.wire.messages import v2_register
 
@@ -34,20 +33,18 @@ class Told:
         return self._commands
 
 
-class Desk:
+class Agent:
     def __init__(self, lengths: NameLengths | None = None) -> None:
         self.clock = HandClock(NOW_MS)
         self.shelf = Shelf()
-        self.names = Names(self.shelf, self.clock)
-        self.tasks = Told()
-        self.handlers = answers(self.names, self.tasks, lengths or NameLengths(), self.clock)
+        self.desk = Desk(self.shelf, NothingConfigured(), lengths or NameLengths(), self.clock)
 
     def ask(self, path: str, request: Message) -> Outcome:
-        return self.handlers[path](request.SerializeToString())
+        return self.desk.handlers[path](request.SerializeToString())
 
     def store(self, kept: Sequence[Inventory]) -> None:
         self.shelf.store(*kept)
-        self.names.changed()
+        self.desk.changed()
 
     def settle(self, path: str, request: Message, answer: M) -> M:
         """As an agent does: asks until all is there. What is kept is stored at once."""
