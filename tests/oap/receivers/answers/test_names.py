@@ -35,6 +35,17 @@ def test_what_was_found_once_is_not_read_again_by_name_or_by_id() -> None:
     assert shelf.reads == reads
 
 
+def test_an_id_that_does_not_exist_is_asked_of_storage_once_until_it_changes() -> None:
+    shelf = Shelf()
+    names = Names(shelf, HandClock())
+    for _ in range(1000):
+        assert not names.find_by_id(SERVICE, [2, 0, -1])
+    assert shelf.reads == 1
+    shelf.store(service("shop"))
+    names.changed()
+    assert names.find_by_id(SERVICE, [2])[2].name == "shop"
+
+
 def test_a_change_of_storage_is_looked_at_in_few_reads_for_all_who_wait() -> None:
     shelf = Shelf()
     names = Names(shelf, HandClock())

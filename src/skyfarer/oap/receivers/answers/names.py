@@ -33,8 +33,9 @@ CLAIM_S: Final = 10.0
 ABSENT_S: Final = 1.0
 READ_MAX: Final = 1000  # rows asked of storage at once
 
-Key = tuple[InventoryScope, str]
+Key = tuple[InventoryScope, str | int]  # by row id, or by id
 T = TypeVar("T")
+N = TypeVar("N", str, int)
 
 
 class Names:
@@ -48,7 +49,7 @@ class Names:
         self._ids = {scope: Lru[int, str](size) for scope, size in CACHED_MAX.items()}
         self._absent = Lru[Key, tuple[int, float]](WANTED_MAX)
         self._claims = Lru[object, float](CLAIMS_MAX)
-        self._wanted = Lru[Key, float](WANTED_MAX)
+        self._wanted = Lru[tuple[InventoryScope, str], float](WANTED_MAX)
         self._changes = 0
 
     def find(self, scope: InventoryScope, row_ids: Iterable[str]) -> dict[str, Inventory]:
@@ -72,20 +73,20 @@ class Names:
     def find_by_id(self, scope: InventoryScope, ids: Iterable[int]) -> dict[int, Inventory]:
         """Id → inventory, those that exist."""
         found, missing = {}, []
+        now_s = self._clock.monotonic_s()
         with self._lock:
+            changes = self._changes
             for number in dict.fromkeys(ids):
                 row = self._ids[scope].get(number)
                 inventory = None if row is None else self._rows[scope].get(row)
                 if inventory is not None:
                     found[number] = inventory
-                elif number > 0:
+                elif number > 0 and not self._is_absent((scope, number), now_s):
                     missing.append(number)
         for some in _parts(missing):
             stored = self._storage.inventories_by_id(scope, some)
             found.update(stored)
-            with self._lock:
-                for inventory in stored.values():
-                    self._cache(inventory)
+            self._remember(scope, some, stored, changes)
         return found
 
     def wanted(self, inventories: Iterable[Inventory]) -> tuple[Inventory, ...]:
@@ -129,23 +130,28 @@ class Names:
         for some in _parts(rows):
             stored = self._storage.inventories(scope, some)
             found.update(stored)
-            now_s = self._clock.monotonic_s()
-            with self._lock:
-                for row in some:
-                    inventory = stored.get(row)
-                    if inventory is None:
-                        self._absent.put((scope, row), (changes, now_s))
-                    else:
-                        self._cache(inventory)
+            self._remember(scope, some, stored, changes)
         return found
+
+    def _remember(
+        self, scope: InventoryScope, asked: Sequence[N], stored: Mapping[N, Inventory], changes: int
+    ) -> None:
+        now_s = self._clock.monotonic_s()
+        with self._lock:
+            for each in asked:
+                inventory = stored.get(each)
+                if inventory is None:
+                    self._absent.put((scope, each), (changes, now_s))
+                else:
+                    self._cache(inventory)
 
     def _cache(self, inventory: Inventory) -> None:
         """Without its properties, which no answer needs."""
         scope, row = inventory.scope, row_id(inventory)
         self._rows[scope].put(row, replace(inventory, properties=""))
         self._ids[scope].put(inventory.sequence, row)
-        for known in (self._absent, self._wanted):
-            known.drop((scope, row))
+        self._absent.drop((scope, row))
+        self._wanted.drop((scope, row))
 
     def _is_absent(self, key: Key, now_s: float) -> bool:
         changes, at_s = self._absent.get(key) or (-1, 0.0)
