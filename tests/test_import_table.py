@@ -40,6 +40,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "duckdb": ("oap.storage",),
     "google": (
         "oap.pipeline",
+        "oap.receivers.answers",
         "wire.generated",
         "wire.messages",
         "wire.http.proto_json",

@@ -149,6 +149,8 @@ ASKED = {
 IDENTITIES = {
     Kind.LOG: (("service", "serviceInstance"), ("service",)),
     Kind.METER: (("service", "serviceInstance", "timestamp"), ("service", "serviceInstance")),
+    Kind.ASYNC_PROFILE: (("metaData",), ()),
+    Kind.PPROF: (("metadata",), ()),
 }
 UNDESCRIBED_IDENTITIES = {
     Kind.EBPF_PROFILE: ((1,), ()),  # task
@@ -297,6 +299,9 @@ def test_kind_numbers_on_disk_never_change() -> None:
         "OTLP_LOGS": 33,
         "ENVOY_ACCESS_LOG": 34,
         "ENVOY_METRICS": 35,
+        "INVENTORY": 36,
+        "EBPF_PROCESS": 37,
+        "CONTINUOUS_PROFILING_REPORT": 38,
     }
 
 
@@ -313,8 +318,8 @@ def test_a_kind_is_one_type_of_record_whichever_way_it_came() -> None:
     assert all(len(types) == 1 for types in records.values()), records
 
 
-def test_every_kind_but_none_is_forwarded_by_one_call_that_carries_it_bare() -> None:
-    assert set(FORWARD) == set(Kind) - {Kind.NONE}
+def test_every_kind_of_an_agent_is_forwarded_by_one_call_that_carries_it_bare() -> None:
+    assert set(FORWARD) == set(Kind) - {Kind.NONE, Kind.INVENTORY}
     for kind, rpc in FORWARD.items():
         assert rpc.kind == kind
         assert rpc.path == rpc.forward_path

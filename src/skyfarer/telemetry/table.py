@@ -44,6 +44,13 @@ RECEIVER_RELAYED: Final = Metric(
     "receiver_relayed_calls", Kind.GAUGE, "Calls that wait for the backend's answer."
 )
 
+REGISTRY_RECORDS: Final = Metric(
+    "registry_records_total",
+    Kind.COUNTER,
+    "Names without an id, mappings and signs of life of v2 agents handed to the queue.",
+    ("scope",),
+)
+
 # Queues. Counted from the queue's own files, so the counts survive a crash; several add up.
 QUEUE_ACCEPTED: Final = Metric("queue_accepted_total", Kind.COUNTER, "Records ever appended.")
 QUEUE_DELIVERED: Final = Metric(
@@ -308,4 +315,6 @@ def _of(*rooms: str) -> tuple[Metric, ...]:
 SATELLITE: Final = _of(
     "gatherer_", "processor_", "sender_", "pipeline_queue_", "grpc_server_", "satellite_"
 )
-OAP: Final = tuple(row for row in _of("pipeline_", "query_") if "pipeline_queue" not in row.name)
+OAP: Final = tuple(
+    row for row in _of("pipeline_", "query_", "registry_") if "pipeline_queue" not in row.name
+)

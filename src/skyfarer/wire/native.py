@@ -1,7 +1,7 @@
 """The rows of SkyWalking's own protocol: v3 and v10, v3 without its package, v2, node to node.
 
-A client stream whose messages mean nothing apart is asked, not kept: the chunks of one Go profile
-belong to one file, and chunks of two files with one task id cannot be told apart again.
+A satellite asks, and does not keep, a stream whose messages mean nothing apart: the chunks of one
+Go profile belong to one file, and a queue would mix them with those of another.
 """
 
 from __future__ import annotations
@@ -97,7 +97,12 @@ COLLECT: tuple[Rpc, ...] = (
     ),
     *service(
         "skywalking.v3.EBPFProcessService",
-        ask("reportProcesses", "EBPFProcessReportList", response="EBPFReportProcessDownstream"),
+        ask(
+            "reportProcesses",
+            "EBPFProcessReportList",
+            Kind.EBPF_PROCESS,
+            "EBPFReportProcessDownstream",
+        ),
         keep("keepAlive", "EBPFProcessPingPkgList", Kind.EBPF_PROCESS_PING),
     ),
     *service(
@@ -108,7 +113,7 @@ COLLECT: tuple[Rpc, ...] = (
     *service(
         "skywalking.v3.ContinuousProfilingService",
         ask("queryPolicies", "ContinuousProfilingPolicyQuery"),
-        ask("reportProfilingTask", "ContinuousProfilingReport"),
+        ask("reportProfilingTask", "ContinuousProfilingReport", Kind.CONTINUOUS_PROFILING_REPORT),
     ),
     *service(
         "skywalking.v3.EBPFAccessLogService",
@@ -123,7 +128,11 @@ COLLECT: tuple[Rpc, ...] = (
     *service(
         "skywalking.v10.AsyncProfilerTask",
         ask_bidi(
-            "collect", "AsyncProfilerData", Kind.ASYNC_PROFILE, "AsyncProfilerCollectionResponse"
+            "collect",
+            "AsyncProfilerData",
+            Kind.ASYNC_PROFILE,
+            "AsyncProfilerCollectionResponse",
+            identity=(1,),
         ),
         ask(
             "getAsyncProfilerTaskCommands",
@@ -133,7 +142,7 @@ COLLECT: tuple[Rpc, ...] = (
     ),
     *service(
         "skywalking.v10.PprofTask",
-        ask_bidi("collect", "PprofData", Kind.PPROF, "PprofCollectionResponse"),
+        ask_bidi("collect", "PprofData", Kind.PPROF, "PprofCollectionResponse", identity=(1,)),
         ask("getPprofTaskCommands", "PprofTaskCommandQuery", response="skywalking.v3.Commands"),
     ),
 )

@@ -61,6 +61,8 @@ class Kind(IntEnum):
     ENVOY_ACCESS_LOG = 34
     ENVOY_METRICS = 35
     INVENTORY = 36  # made by an OAP itself: a name that wants an id, or a sign of life of one
+    EBPF_PROCESS = 37
+    CONTINUOUS_PROFILING_REPORT = 38
 
 
 @dataclass(frozen=True, slots=True)

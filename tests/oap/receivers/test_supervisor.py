@@ -154,6 +154,15 @@ time.sleep(600)
 """
 
 
+def test_a_receiver_decodes_nothing_so_it_loads_no_protobuf() -> None:
+    script = "import sys, skyfarer.oap.receivers.process; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "skyfarer.oap.receivers.asking" in done.stdout.split()
+    assert "google.protobuf" not in done.stdout.split()
+
+
 def test_a_receiver_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     text = settings(tmp_path).to_json()
     command = [sys.executable, "-c", PARENT, text]

@@ -18,6 +18,7 @@ from skyfarer.base.units import KIB, MIB
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
 PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
+HOLD_BACK_MS_MAX: Final = 20_000
 
 _MEMORY = re.compile(r"[1-9][0-9]*([kmgt]i?b?)\Z", re.IGNORECASE)
 
@@ -113,6 +114,7 @@ class SharingServerConfig:
     authenticationFile: Path | None = None  # further ones, one in a line; renewed meanwhile
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
+    registrationHoldBackMs: int = 2000  # 0: a name without an id is answered at once
 
     def __post_init__(self) -> None:
         if not self.maxMessageSize:
@@ -123,6 +125,7 @@ class SharingServerConfig:
             raise ValueError("authentication must be printable ASCII")
         _at_least("queueSegmentBytes", self.queueSegmentBytes, 64 * KIB)
         _at_least("queueCapacityBytes", self.queueCapacityBytes, 2 * self.queueSegmentBytes)
+        _within("registrationHoldBackMs", self.registrationHoldBackMs, 0, HOLD_BACK_MS_MAX)
 
     @property
     def asks_for_tokens(self) -> bool:

@@ -10,4 +10,9 @@ storage.
     front       the main process's side: passes on what is posted to its own port
     access      who may report: certificates and tokens
     inner       the Unix socket between the two
+    lines       JSON lines between the two: the receiver's end, and
+    replies     the main process's
+    asking      what the receiver cannot answer: it asks the main process
+    answering   the main process's side: who is asked, on which thread, and what waits
+    answers/    what is answered
 """

@@ -5,32 +5,33 @@ if it has a port of its own. The ports are taken before there is a queue to appe
 connections wait in the kernel until there is: at the start, and while a receiver that died is
 started again.
 
-It talks to its parent in JSON lines: standard input brings one line of settings and, when it ends,
-the order to stop (so a receiver never outlives a killed parent); standard output carries `ready`,
-then a snapshot of the metrics every second, or one `failed` line.
+It talks to its parent in JSON lines: standard input brings one line of settings, then answers
+(`asking`) and, when it ends, the order to stop (so a receiver never outlives a killed parent);
+standard output carries `ready`, then questions and a snapshot of the metrics every second, or one
+`failed` line.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import signal
 import socket
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.oap.receivers.access import AccessSettings
+from skyfarer.oap.receivers.asking import QUESTIONS_MAX, Asking
 from skyfarer.oap.receivers.collecting import CollectSettings, http_server
+from skyfarer.oap.receivers.lines import ParentLines
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.wire.rpc import RPCS, Kind
+from skyfarer.wire.rpc import RPCS, Kind, Streaming
 from skyfarer.wire.server import GrpcServer, ServerSettings
 from skyfarer.wire.tls import HTTP_2
 
@@ -39,10 +40,13 @@ STOP_TIMEOUT_S = 5.0
 CONNECTIONS_PER_SOURCE_MAX = ServerSettings.connections_max // 2
 IDLE_TIMEOUT_S = 600.0  # of a connection without a call; agents connect again unnoticed
 MESSAGE_TIMEOUT_S = 60.0  # from the first byte of a message to its last
-# What the pipeline can read of its queue.
-KEPT = frozenset({Kind.SEGMENT, Kind.INSTANCE_PROPERTIES, Kind.INSTANCE_PING})
-
-log = logging.getLogger(__name__)
+# A row of the table has a kind, and yet its answer depends on what the message says.
+ANSWERED = frozenset({Kind.V2_INSTANCE_PING})
+KEPT = tuple(
+    rpc.path
+    for rpc in RPCS
+    if rpc.kind not in ANSWERED | {Kind.NONE} and rpc.streaming is not Streaming.BIDI
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class ReceiverSettings:
 async def receive(
     settings: ReceiverSettings,
     listener: socket.socket,
+    lines: ParentLines,
     stopped: asyncio.Event,
     http_listener: socket.socket | None = None,
 ) -> None:
@@ -90,6 +95,8 @@ async def receive(
     tokens, tls = access.tokens(registry), access.grpc_tls.server(HTTP_2)
     queue.start()
     http = http_server(settings.collect, access, tokens, http_listener, queue.append, registry)
+    asking = Asking(lines.say, queue.append, registry)
+    hearing = asyncio.create_task(_hear(lines, asking, stopped))
     server = GrpcServer(
         ServerSettings(
             message_bytes_max=settings.record_bytes_max,
@@ -97,9 +104,10 @@ async def receive(
             connections_per_source_max=CONNECTIONS_PER_SOURCE_MAX,
             idle_timeout_s=IDLE_TIMEOUT_S,
             message_timeout_s=MESSAGE_TIMEOUT_S,
+            relayed_calls_max=QUESTIONS_MAX,
         ),
-        {rpc.path: queue.append for rpc in RPCS if rpc.kind in KEPT},
-        None,
+        dict.fromkeys(KEPT, queue.append),
+        asking,
         registry,
         health,
         tls.context() if tls is not None else None,
@@ -111,13 +119,14 @@ async def receive(
         if http is not None:
             await http.start()
         health.started()
-        _say({"ready": queue.queue_id})
+        lines.say({"ready": queue.queue_id})
         while not stopped.is_set():
             registry.set(table.QUEUE_ACCEPTED, queue.writing)
-            _say({"metrics": registry.snapshot()})
+            lines.report({"metrics": registry.snapshot()})
             await _wait(stopped, REPORT_INTERVAL_S)
         await asyncio.gather(*(one.stop(STOP_TIMEOUT_S) for one in (server, http) if one))
     finally:
+        hearing.cancel()
         queue.stop(STOP_TIMEOUT_S)
 
 
@@ -128,38 +137,33 @@ async def _wait(stopped: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def _until_parent_is_gone(reader: asyncio.StreamReader, stopped: asyncio.Event) -> None:
-    await reader.read()
-    stopped.set()
+async def _hear(lines: ParentLines, asking: Asking, stopped: asyncio.Event) -> None:
+    """Until there is no more to hear, which is the order to stop; nobody is answered then."""
+    try:
+        while line := await lines.read():
+            asking.hear(line)
+    finally:
+        asking.close()
+        stopped.set()
 
 
 async def _main(listener: socket.socket, http_listener: socket.socket | None = None) -> int:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    settings = ReceiverSettings.from_json((await reader.readline()).decode())
+    loop, lines = asyncio.get_running_loop(), ParentLines()
+    await lines.open()
+    settings = ReceiverSettings.from_json((await lines.read()).decode())
     logs.configure("oap-receiver", settings.log_level)
     stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     # Ctrl-C reaches the whole process group: the parent stops us in its own order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    watcher = asyncio.create_task(_until_parent_is_gone(reader, stopped))
     try:
-        await receive(settings, listener, stopped, http_listener)
+        await receive(settings, listener, lines, stopped, http_listener)
     except (SkyfarerError, OSError) as error:
-        _say({"failed": f"the receiver cannot serve: {error}"})
+        lines.say({"failed": f"the receiver cannot serve: {error}"})
         return 1
     finally:
-        watcher.cancel()
+        await lines.close()
     return 0
-
-
-def _say(message: dict[str, Any]) -> None:
-    """A parent that is gone cannot listen; the end of standard input stops us then."""
-    try:
-        print(json.dumps(message), flush=True)
-    except BrokenPipeError:
-        log.warning("the parent process does not listen any more")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 from random import Random
-from typing import IO
 
 from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.receivers.answering import Answering
 from skyfarer.oap.receivers.process import STOP_TIMEOUT_S, ReceiverSettings
+from skyfarer.oap.receivers.replies import Replies
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 
@@ -28,7 +29,8 @@ class Supervisor:
 
     `listener`, a listening socket, is handed to each of them and closed by stop(), and so is
     `http_listener`, if HTTP has a port of its own. stop() is safe twice and unstarted: an ended
-    standard input, then a kill. What agents were told is safe is on disk.
+    standard input, then a kill. What agents were told is safe is on disk. `answering` is its own:
+    started and stopped with it; none answers UNAVAILABLE.
     """
 
     def __init__(
@@ -38,8 +40,12 @@ class Supervisor:
         registry: Registry,
         health: Health,
         http_listener: socket.socket | None = None,
+        *,
+        answering: Answering | None = None,
     ) -> None:
         self._settings = settings
+        self._answering = answering or Answering(registry)
+        self._replies: Replies | None = None
         self._listeners = [one for one in (listener, http_listener) if one is not None]
         self.port: int = listener.getsockname()[1]
         self._registry = registry
@@ -52,6 +58,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self._keep_running, name="receiver", daemon=True)
 
     def start(self) -> None:
+        self._answering.start()
         self._thread.start()
         if not self._ready.wait(READY_TIMEOUT_S):
             self._failure = self._failure or f"no sign of life in {READY_TIMEOUT_S:.0f} s"
@@ -65,11 +72,11 @@ class Supervisor:
         with self._launching:
             for listener in self._listeners:
                 listener.close()
-        process = self._process
-        if process is None:
+        self._answering.stop(min(timeout_s, 1.0))
+        process, replies = self._process, self._replies
+        if process is None or replies is None:
             return
-        if process.stdin is not None and not process.stdin.closed:
-            process.stdin.close()
+        replies.close(timeout_s)
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -79,13 +86,15 @@ class Supervisor:
 
     def _keep_running(self) -> None:
         backoff = Backoff(BackoffSettings(initial_s=0.2, maximum_s=10.0), Random())
-        while (process := self._launch()) is not None:
-            assert process.stdout is not None
+        while (replies := self._launch()) is not None:
+            process = self._process
+            assert process is not None and process.stdout is not None
             for line in process.stdout:
-                self._hear(line)
+                self._hear(line, replies)
                 if self._ready.is_set() and not self._failure:
                     backoff.reset()
             code = process.wait()
+            self._answering.forget(replies.say)
             if self._stopping.is_set() or not self._ready.is_set() or self._failure:
                 self._ready.set()
                 return
@@ -93,7 +102,7 @@ class Supervisor:
             log.error("the receiver ended with code %d and is started again", code)
             self._stopping.wait(backoff.next_s())
 
-    def _launch(self) -> subprocess.Popen[str] | None:
+    def _launch(self) -> Replies | None:
         """None once it is stopping; a process that was started is then seen by `stop`."""
         with self._launching:
             if self._stopping.is_set():
@@ -106,15 +115,16 @@ class Supervisor:
                 text=True,
                 pass_fds=descriptors,
             )
-        stdin: IO[str] | None = self._process.stdin
-        assert stdin is not None
-        stdin.write(self._settings.to_json() + "\n")
-        stdin.flush()
-        return self._process
+            assert self._process.stdin is not None
+            self._replies = Replies(self._process.stdin)
+        self._replies.write(self._settings.to_json())
+        return self._replies
 
-    def _hear(self, line: str) -> None:
+    def _hear(self, line: str, replies: Replies) -> None:
         message = json.loads(line)
-        if "metrics" in message:
+        if "ask" in message:
+            self._answering.hear(message, replies.say)
+        elif "metrics" in message:
             self._registry.merge(message["metrics"], source=PART)
         elif "ready" in message:
             self._health.set(PART, True)

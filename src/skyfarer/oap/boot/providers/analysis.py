@@ -11,10 +11,12 @@ import re
 from typing import TYPE_CHECKING
 
 from skyfarer.oap.boot.providers.core import Node
-from skyfarer.oap.boot.providers.receivers import IngestQueue
+from skyfarer.oap.boot.providers.receivers import IngestQueue, Questions
 from skyfarer.oap.boot.settings import AnalyzerConfig
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.storage import Reader, Writer
+from skyfarer.oap.core.tasks import NothingConfigured
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
@@ -69,6 +71,8 @@ class AnalysisProvider(Provider):
         self._queue = QueueReader(ingest.directory)
         self._queue.start()
         self._books.open(self._queue, storage.service(Reader))
+        questions = modules.find("receiver-sharing-server").service(Questions)
+        questions.answer(node, storage.service(InventoryReader), NothingConfigured())
         self._job = AnalysisJob(
             self._settings(node, ingest),
             storage.service(Writer),
