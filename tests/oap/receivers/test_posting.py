@@ -29,6 +29,7 @@ from skyfarer.oap.receivers.front import Front
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.programs import eventually
+from skyfarer.wire.rpc import Kind
 from wire.http.posts import POSTS, Post
 
 TOKEN = {"Authentication": "open-sesame"}
@@ -70,6 +71,14 @@ def test_what_is_posted_is_in_the_queue_when_it_is_answered(
 
 def test_the_routes_are_the_originals_and_a_satellites_own_is_not_among_them() -> None:
     assert {post.path for post in POSTS} - set(COLLECTED) == {"/logging"}
+
+
+def test_opentelemetrys_json_is_kept_as_its_protobuf(receiver: Receiving) -> None:
+    before = len(receiver.kept())
+    answer = receiver.http.post("/v1/logs", json={"resourceLogs": [{"schemaUrl": "x"}]})
+
+    assert (answer.status_code, answer.json()) == (200, {})
+    assert receiver.kept()[before:] == [(Kind.OTLP_LOGS, b"\x0a\x03\x1a\x01x")]
 
 
 def test_a_body_without_an_announced_length_is_taken(receiver: Receiving) -> None:

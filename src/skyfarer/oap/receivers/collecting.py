@@ -64,6 +64,7 @@ def http_server(
             # One that was answered is closed a moment after the next one is passed on.
             connections_max=HttpSettings.connections_max if own else 2 * PASSED_ON_MAX,
             idle_timeout_s=settings.idle_timeout_s,
+            otlp_json=True,
         ),
         registry,
         tls.context if tls is not None else None,

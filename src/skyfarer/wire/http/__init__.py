@@ -5,7 +5,8 @@
     exchange    one connection: requests one after another, every wait bounded
     body        a body as it arrives: inflated, and bounded before it is held
     desk        a whole request → `Append`, and what its client is told
-    proto_json  proto3 JSON → protobuf, the only place of the room that decodes anything
+    proto_json  proto3 JSON → protobuf
+    otlp_json   OpenTelemetry's own JSON → protobuf
     answers     what a client is told, in the form its protocol has for it
 
 Knows no queue: whoever starts a server hands it the `Append` of each path that is kept.

@@ -36,9 +36,9 @@ class Refused(Exception):  # noqa: N818 - an outcome; it never leaves the room
         self.headers = headers
 
 
-def taken(dialect: Dialect) -> Answer:
-    """Everything the body held is durable."""
-    if dialect is Dialect.OTLP:
+def taken(dialect: Dialect, asked_in: str = "") -> Answer:
+    """Everything the body held is durable. `asked_in` as for `refused`."""
+    if dialect is Dialect.OTLP and asked_in != JSON:
         return Answer(200, PROTOBUF, b"")  # an Export…Response without a partial success
     if dialect is Dialect.LOGGING:
         return Answer(200, JSON, b'{"status":"success","msg":"success"}\n')

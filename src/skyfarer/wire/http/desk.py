@@ -9,7 +9,7 @@ from typing import Final
 from skyfarer.base.units import KIB
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_MESSAGES
-from skyfarer.wire.http.answers import PROTOBUF, Answer, Refused, taken
+from skyfarer.wire.http.answers import JSON, PROTOBUF, Answer, Refused, taken
 from skyfarer.wire.http.body import RETRY_AFTER
 from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.wire.http.proto_json import records
@@ -35,10 +35,11 @@ class Door:
 
 
 class Desk:
-    """One per server; event loop only."""
+    """One per server; event loop only. `otlp_json`: OpenTelemetry's exporters may speak JSON."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, otlp_json: bool = False) -> None:
         self._registry = registry
+        self._otlp_types = (PROTOBUF, JSON) if otlp_json else (PROTOBUF,)
         self._doors: Mapping[str, Door] = {}
         # One body at a time: its text and its records are several times what arrived.
         self._converting = asyncio.Lock()
@@ -70,17 +71,25 @@ class Desk:
         path = door.endpoint.path
         if method != b"POST":
             raise Refused(405, f"{path} takes POST only", _ALLOWED)
-        if door.endpoint.dialect is Dialect.OTLP and content_type != PROTOBUF:
+        if door.endpoint.dialect is Dialect.OTLP and content_type not in self._otlp_types:
+            types = " or ".join(self._otlp_types)
             raise Refused(
                 415,
-                f"{path} takes {PROTOBUF} only, not {content_type[:64] or 'an unnamed type'}; set"
+                f"{path} takes {types} only, not {content_type[:64] or 'an unnamed type'}; set"
                 " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
             )
 
-    async def take(self, door: Door, body: bytes) -> Answer:
+    async def take(self, door: Door, body: bytes, content_type: str = "") -> Answer:
         """Returns when all of the body is durable; Refused when none of it is kept, or when nobody
         can tell how much."""
         endpoint = door.endpoint
+        if endpoint.dialect is Dialect.OTLP and content_type == JSON:
+            from skyfarer.wire.http.otlp_json import export_request  # a satellite has no use for it
+
+            async with self._converting:
+                request = await asyncio.to_thread(export_request, int(endpoint.kind), body)
+            self._keep(door, [request] if request else [])
+            return taken(endpoint.dialect, content_type)
         if endpoint.dialect in (Dialect.OBJECT, Dialect.ARRAY):
             async with self._converting:
                 self._keep(door, await _converted(endpoint, body))

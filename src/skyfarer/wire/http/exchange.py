@@ -47,7 +47,8 @@ _GO_ON: Final = h11.InformationalResponse(status_code=100, headers=[])
 @dataclass(frozen=True)
 class HttpSettings:
     """`port` 0 takes any free one. `body_bytes_max` holds for a body inflated, too.
-    `held_bytes_max` bounds all bodies that are not kept yet, and must be able to hold one."""
+    `held_bytes_max` bounds all bodies that are not kept yet, and must be able to hold one.
+    `otlp_json`: OpenTelemetry's exporters may speak JSON, too."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -59,6 +60,7 @@ class HttpSettings:
     idle_timeout_s: float = 300.0
     header_timeout_s: float = 10.0
     body_timeout_s: float = 60.0
+    otlp_json: bool = False
 
 
 class House(Protocol):
@@ -145,7 +147,7 @@ class Exchange:
             self._check_token(header)
             door = self._house.desk.find(path)
             self._house.desk.check(door, request.method, asked_in)
-            answer = await self._take(door, header)
+            answer = await self._take(door, header, asked_in)
         except Refused as refusal:
             answer = refused(door.endpoint.dialect if door else None, refusal, asked_in)
         name = door.endpoint.path if door else UNKNOWN
@@ -161,7 +163,7 @@ class Exchange:
         if not tokens.admits(None if shown is None else shown.encode("latin-1")):
             raise Refused(401, NEEDS_TOKEN, _CHALLENGE)
 
-    async def _take(self, door: Door, header: dict[bytes, str]) -> Answer:
+    async def _take(self, door: Door, header: dict[bytes, str], asked_in: str) -> Answer:
         settings = self._house.settings
         encoding = header.get(b"content-encoding", "").strip().lower()
         body = Body(encoding, settings.body_bytes_max, self._house.held)
@@ -169,7 +171,7 @@ class Exchange:
             body.expect(int(header.get(b"content-length", "0")))
             async with asyncio.timeout(settings.body_timeout_s):
                 await self._read(body)
-            return await self._house.desk.take(door, body.end())
+            return await self._house.desk.take(door, body.end(), asked_in)
         except TimeoutError as error:
             sentence = f"the body took longer than {settings.body_timeout_s:g} seconds"
             raise Refused(408, sentence) from error

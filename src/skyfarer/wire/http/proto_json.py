@@ -39,8 +39,8 @@ def records(kind: int, body: bytes, array: bool) -> Iterator[bytes]:
     reader = _reader(kind)
     try:
         text = body.decode("utf-8")
-        _check_values(text)
-        for number, value in enumerate(_elements(text) if array else _whole(text)):
+        check_values(text)
+        for number, value in enumerate(_elements(text) if array else whole(text)):
             yield reader.encode(value, f"{reader.name} {number}" if array else reader.name)
     except UnicodeDecodeError as error:
         raise Refused(400, f"the body is no UTF-8: {error.reason} at byte {error.start}") from error
@@ -48,13 +48,15 @@ def records(kind: int, body: bytes, array: bool) -> Iterator[bytes]:
         raise Refused(400, f"the body is no JSON: {error}") from error
 
 
-def _check_values(text: str) -> None:
+def check_values(text: str) -> None:
+    """Refused when there are too many."""
     marks = sum(1 for _ in islice(_VALUE.finditer(text), VALUES_MAX + 2))
     if marks > VALUES_MAX + 1:
         raise Refused(413, f"the body has more than {VALUES_MAX} values; send fewer at once")
 
 
-def _whole(text: str) -> Iterator[Any]:
+def whole(text: str) -> Iterator[Any]:
+    """The one value of a text; ValueError when it is none, or something follows."""
     value, at = _decode(text, _behind_space(text, 0))
     if _behind_space(text, at) != len(text):
         raise ValueError(f"something follows its end at char {at}")

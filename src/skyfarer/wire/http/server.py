@@ -54,7 +54,7 @@ class HttpServer:
         self.settings = settings
         self.registry = registry
         self.tokens = tokens
-        self.desk = Desk(registry)
+        self.desk = Desk(registry, settings.otlp_json)
         self.held = Held(settings.held_bytes_max)
         self.stopping = False
         self.port = settings.port
