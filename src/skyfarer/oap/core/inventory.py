@@ -55,8 +55,8 @@ class Inventory:
 
     def __post_init__(self) -> None:
         if self.update_time == AT_HEARTBEAT:
-            says = bool(self.properties or self.node_type)
-            object.__setattr__(self, "update_time", max(self.heartbeat_time, 0) if says else 0)
+            told = max(self.heartbeat_time, 0) if _says(self) else 0
+            object.__setattr__(self, "update_time", told)
 
 
 IDENTITY: Mapping[InventoryScope, tuple[str, ...]] = {
@@ -96,8 +96,8 @@ def combine(stored: Inventory, new: Inventory) -> Inventory:
 
         heartbeat_time            the latest
         register_time             the earliest that is told (0 is not)
-        node_type, properties     told together: those of the latest update_time; where times are
-                                  equal, of the greater properties, then of the greater type
+        node_type, properties     told together: those of the latest update_time that says any;
+                                  where times are equal, the greater properties, then type
         mapping_service_id, _time the latest mapping that names a service, then the greater id
         sequence and all others   the greater; equal ones of one identity stay as they are
     """
@@ -123,8 +123,13 @@ def combine(stored: Inventory, new: Inventory) -> Inventory:
     )
 
 
-def _told(inventory: Inventory) -> tuple[int, str, int]:
-    return inventory.update_time, inventory.properties, inventory.node_type
+def _says(inventory: Inventory) -> bool:
+    return inventory.properties != "" or inventory.node_type != 0
+
+
+def _told(inventory: Inventory) -> tuple[bool, int, str, int]:
+    said = inventory.properties, inventory.node_type
+    return _says(inventory), inventory.update_time, *said
 
 
 def _mapped(inventory: Inventory) -> tuple[bool, int, int]:
