@@ -136,6 +136,10 @@ def test_the_bytes_of_all_questions_together_are_bounded() -> None:
         asked = [parent.ask(large) for _ in range(ASKED_BYTES_MAX // QUESTION_BYTES_MAX)]
         await parent.question(len(asked))
         assert await refused(parent.ask(b"one more")) is Status.RESOURCE_EXHAUSTED
+        parent.answer(1, payload="")
+        assert await asked.pop(0) == b""
+        asked.append(parent.ask(b"one more"))
+        await parent.question(len(asked) + 1)
         parent.asking.close()
         for one in asked:
             assert await refused(one) is Status.UNAVAILABLE

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oap.receivers.answers.agent import Agent, Told
 from oap.receivers.answers.shelf import Shelf
+from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.tasks import AgentCommand, NothingConfigured, TaskKind, TaskQuery
 from skyfarer.oap.receivers.answers.desk import Desk
 from skyfarer.oap.receivers.answers.naming import NameLengths
@@ -69,6 +72,18 @@ def test_what_there_is_to_do_is_told_as_commands(path: str) -> None:
 
 def test_where_nothing_is_configured_nothing_is_to_be_done() -> None:
     assert NothingConfigured().commands(TaskQuery(TaskKind.PROFILE, "shop")) == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(path=st.sampled_from(sorted(Agent().desk.handlers)), request=st.binary(max_size=64))
+def test_whatever_bytes_come_they_are_answered_or_refused_for_good(
+    path: str, request: bytes
+) -> None:
+    try:
+        outcome = Agent().desk.handlers[path](request)
+    except PermanentError:
+        return
+    assert len(outcome.keep) <= 64
 
 
 def test_every_call_that_is_asked_is_answered_and_no_other() -> None:
