@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.settings import AnalyzerConfig
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.queue.reader import Reader as QueueReader
@@ -72,10 +73,12 @@ class AnalysisProvider(Provider):
         self._job = AnalysisJob(
             self._settings(node, ingest),
             storage.service(Writer),
+            storage.service(InventoryReader),
             node.registry,
             node.health,
             node.clock,
             node.fail,
+            applied=lambda: None,
         )
         self._job.start()
 
