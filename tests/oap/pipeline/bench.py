@@ -8,6 +8,8 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.base.units import MIB
@@ -16,19 +18,41 @@ from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Accumulators, Applied, Scope
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.sink import BatchSink
+from skyfarer.oap.pipeline.sources.decode import PtarsDecoder
 from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.sources.shapes import SEGMENT, Shape
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.wire.messages import SegmentObject
+from skyfarer.wire.messages import SegmentObject, SegmentReference
 from skyfarer.wire.rpc import Kind
 
 NOON = 1_794_744_000_000
 BUCKET = 202611151200
 SHOP = ids.service_id("shop")
+
+
+WIDE = Shape(
+    column="segment",
+    message="SegmentObject",
+    fields={
+        **SEGMENT.fields,
+        "SpanObject": (
+            *SEGMENT.fields["SpanObject"],
+            *("parentSpanId", "peer", "spanLayer", "componentId"),
+        ),
+        "SegmentReference": tuple(SegmentReference.DESCRIPTOR.fields_by_name),
+    },
+    required=(),
+)
+
+
+def wide_form() -> StructType:
+    """More of a segment than the analysis keeps today."""
+    return from_arrow_schema(PtarsDecoder(WIDE).schema)
 
 
 class Inventories:
@@ -69,6 +93,7 @@ class Bench:
         self.registry = Registry()
         self.inventories = Inventories()
         self.times_applied = 0
+        self.clock, self.zone = SystemClock(), UTC
         self.sink = BatchSink(
             self.storage,
             self.inventories,
@@ -76,7 +101,7 @@ class Bench:
             self.consumer,
             NamingSettings(10, 10, 12),
             self.registry,
-            SystemClock(),
+            self.clock,
             self._note_applied,
         )
 
@@ -87,7 +112,7 @@ class Bench:
         self.writer.start()
         self.reader.start()
         self.consumer.start()
-        self.storage.start(path, UTC)
+        self.storage.start(path, self.zone)
 
     def stop(self) -> None:
         self.storage.stop()
@@ -101,8 +126,8 @@ class Bench:
     def keep(self, kind: int, *messages: Message) -> None:
         self.writer.append(kind, [bytes(one.SerializeToString()) for one in messages])
 
-    def batch(self, start: int, end: int) -> DataFrame:
-        reader = self._spark.read.format(QueueSource.name())
+    def batch(self, start: int, end: int, decoder: str = "ptars") -> DataFrame:
+        reader = self._spark.read.format(QueueSource.name()).option("decoder", decoder)
         options = {"directory": self.directory, "start": start, "end": end, "splits": 2}
         return reader.options(**{key: str(value) for key, value in options.items()}).load()
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 
 def segment_type(rows: DataFrame) -> StructType:
@@ -29,5 +29,9 @@ def element_type(form: StructType, name: str) -> StructType:
 
 def struct_of(fields: Mapping[str, Column], form: StructType) -> Column:
     """KeyError for a field that the table does not make."""
-    made = [fields[kept.name].cast(kept.dataType).alias(kept.name) for kept in form.fields]
-    return F.struct(*made)
+    return F.struct(*(_typed(fields[kept.name], kept).alias(kept.name) for kept in form.fields))
+
+
+def _typed(value: Column, kept: StructField) -> Column:
+    """Messages in it have their types already, and no cast makes null impossible inside them."""
+    return value if isinstance(kept.dataType, ArrayType) else value.cast(kept.dataType)

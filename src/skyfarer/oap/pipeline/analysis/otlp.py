@@ -28,11 +28,12 @@ _LAYERS: Final = {
 
 
 def translated(rows: DataFrame) -> DataFrame:
-    made = F.when(F.col("otlp").isNotNull(), _segment(segment_type(rows)))
+    made = F.when(F.col("otlp").isNotNull(), segment_of(segment_type(rows)))
     return rows.withColumn("segment", F.coalesce("segment", made))
 
 
-def _segment(form: StructType) -> Column:
+def segment_of(form: StructType) -> Column:
+    """What the column `otlp` says, in that form."""
     resource = F.col("otlp.resource.attributes")
     span = _only(_only(F.col("otlp.scope_spans"))["spans"])
     service = F.coalesce(_text(resource, "service.name"), F.lit(UNKNOWN_SERVICE))
@@ -79,9 +80,9 @@ def _refs(span: Column, spans: StructType) -> Column:
         **dict.fromkeys(("parentService", "parentServiceInstance", "parentEndpoint"), F.lit("")),
         "networkAddressUsedAtPeer": F.lit(""),
     }
-    one = F.array(struct_of(fields, element_type(spans, "refs")))
-    root = F.hex(span["parent_span_id"]).isin(*_NO_ID)
-    return F.when(root, F.array().cast(spans["refs"].dataType)).otherwise(one)
+    child = ~F.hex(span["parent_span_id"]).isin(*_NO_ID)
+    one = struct_of(fields, element_type(spans, "refs"))
+    return F.filter(F.array(one), lambda _ref: child)
 
 
 def _span_type(kind: Column) -> Column:

@@ -24,7 +24,7 @@ def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
     identifier = F.col("v2.serviceInstanceId")
     unknown = told & looked_up("instances", identifier).isNull()
     reason = F.concat(F.lit(UNKNOWN_INSTANCE), identifier.cast("string"), F.lit(" has no name"))
-    made = F.when(told, _segment(segment_type(rows)))
+    made = F.when(told, segment_of(segment_type(rows)))
     return (
         with_names(rows, told, inventories)
         .withColumns(
@@ -37,7 +37,8 @@ def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
     )
 
 
-def _segment(form: StructType) -> Column:
+def segment_of(form: StructType) -> Column:
+    """What the column `v2` says, in that form; needs the columns of names."""
     trace_id = _joined(F.get(F.col("v2.globalTraceIds"), F.lit(0)))
     instance = looked_up("instances", F.col("v2.serviceInstanceId"))
     spans = element_type(form, "spans")

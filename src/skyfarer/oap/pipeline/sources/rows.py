@@ -201,7 +201,7 @@ def _assemble(
     given = {
         "sequence": pa.array(sequences),
         "part": pa.array(np.zeros(count, dtype=np.int32)),
-        "kind": pa.array(np.broadcast_to(np.asarray(kinds, dtype=np.int32), count)),
+        "kind": pa.array(np.broadcast_to(np.asarray(kinds).astype(np.int32), count)),
         "reason": pa.array(reasons, pa.string()) if isinstance(reasons, list) else reasons,
     } | (columns or {})
     filled = [given[f.name] if f.name in given else pa.nulls(count, f.type) for f in schema]
