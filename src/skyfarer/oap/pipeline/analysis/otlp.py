@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from skyfarer.oap.pipeline.analysis.form import element_type, segment_type, struct_of
+from skyfarer.oap.pipeline.sources.shapes import NANOS_OF_MS
 from skyfarer.wire.messages import RefType, SpanLayer, SpanType
 from skyfarer.wire.messages import otlp_trace as otlp
 
 UNKNOWN_SERVICE: Final = "unknown_service"
-NANOS_OF_MS: Final = 1_000_000
 _NO_ID: Final = ("", "0" * 16)
 _LAYERS: Final = {
     "db.system": SpanLayer.Database,

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.nested import decoder_of
-from skyfarer.oap.pipeline.sources.shapes import SHAPES
+from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
 from skyfarer.oap.pipeline.sources.spans import Cut, cut
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
 from skyfarer.wire.rpc import Kind
@@ -38,6 +38,7 @@ DAMAGED = {
 }
 UNDECODABLE = "undecodable"
 INCOMPLETE = "incomplete: needs "
+IMPLAUSIBLE = f"implausible: a time before 1970, or above {TIME_MS_MAX} ms since then"
 UNKNOWN_KIND = "unknown_kind"
 
 UNANALYSED = frozenset(Kind) - {Kind.NONE} - SHAPES.keys()
@@ -46,7 +47,7 @@ UNANALYSED = frozenset(Kind) - {Kind.NONE} - SHAPES.keys()
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_INDEX = np.dtype(
+INDEX = np.dtype(
     [("start", "<u4"), ("length", "<u4"), ("kind", "<u4"), ("crc", "<u4"), ("check", "<u4")]
 )
 _ENVELOPE = (
@@ -77,7 +78,7 @@ def row_schema() -> pa.Schema:
 
 def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
     """The run's rows, grouped by kind; inside a kind the bad ones come last."""
-    index = np.frombuffer(run.index, dtype=_INDEX)
+    index = np.frombuffer(run.index, dtype=INDEX)
     sound = np.ones(len(index), dtype=bool)
     if run.damaged:
         yield _damaged(run, index)
@@ -92,7 +93,7 @@ def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
 
 def binaries(run: Run, chosen: Mask) -> pa.BinaryArray:
     """The chosen payloads; over the mapped file itself where they are all of an unbroken run."""
-    index = np.frombuffer(run.index, dtype=_INDEX)
+    index = np.frombuffer(run.index, dtype=INDEX)
     if run.damaged:
         data, entries = run.data, index[chosen].tolist()
         return pa.array([bytes(data[at : at + size]) for at, size, *_ in entries], pa.binary())
@@ -152,7 +153,7 @@ def _decoded(
         columns = {SHAPES[kind].column: message}
         if parts is not None:
             columns |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
-        yield _assemble(sequences[here], kind, _incomplete(batch, SHAPES[kind].required), columns)
+        yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
     if bad:
         here = np.asarray(sorted(bad))
         reasons = [f"{UNDECODABLE}: {bad[position]}" for position in sorted(bad)]
@@ -160,13 +161,30 @@ def _decoded(
         yield _assemble(sequences[here], kind, reasons, columns)
 
 
-def _incomplete(batch: pa.RecordBatch, required: tuple[str, ...]) -> pa.StringArray:
-    """Bytes that happen to parse but say nothing: null where every required field is there."""
+def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
+    """Bytes that happen to parse but say nothing, or what cannot be: null where all is well."""
     lacking = pa.array(np.zeros(batch.num_rows, dtype=bool))
-    for path in required:
+    for path in shape.required:
         lacking = pc.or_(lacking, _lacks(_field(batch, path)))
-    reason = INCOMPLETE + ", ".join(path.rpartition(".")[2] for path in required)
-    return pc.if_else(lacking, pa.scalar(reason), pa.scalar(None, pa.string()))
+    incomplete = INCOMPLETE + ", ".join(path.rpartition(".")[2] for path in shape.required)
+    reasons = pc.if_else(lacking, pa.scalar(incomplete), pa.scalar(None, pa.string()))
+    for path, most in shape.times.items():
+        strange = _outside(batch, path, most)
+        if len(strange):
+            mask = np.isin(np.arange(batch.num_rows), strange)
+            reasons = pc.coalesce(reasons, pc.if_else(pa.array(mask), IMPLAUSIBLE, None))
+    return reasons
+
+
+def _outside(batch: pa.RecordBatch, path: str, most: int) -> Numbers:
+    """The rows in which that time, in any element of its list, is out of bounds."""
+    times = _field(batch, path)
+    bounds = pc.min_max(times).as_py()
+    if not len(times) or (bounds["min"] >= 0 and bounds["max"] <= most):
+        return np.empty(0, dtype=np.int64)
+    bad = pc.or_(pc.less(times, 0), pc.greater(times, most))
+    found: Numbers = pc.list_parent_indices(batch[path.partition(".")[0]]).filter(bad).to_numpy()
+    return found
 
 
 def _field(batch: pa.RecordBatch, path: str) -> pa.Array:

@@ -9,7 +9,7 @@ as signed ones, since Spark has no others. A message is named as `wire.messages`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
 
@@ -30,14 +30,23 @@ class Shape:
     """A column of the source: one message type, trimmed.
 
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
-    nothing that could be analysed; dotted where it lies inside a message.
+    nothing that could be analysed; dotted where it lies inside a message. `times`: times in a list
+    of messages → the largest that is believed; none may be negative.
     """
 
     column: str
     message: str
     fields: Mapping[str, tuple[str, ...]]
     required: tuple[str, ...]
+    times: Mapping[str, int] = field(default_factory=dict)
 
+
+TIME_MS_MAX = 2**42
+"""In the year 2109. Beyond what a calendar holds a time would stop the batch, and sums of latencies
+their overflow; a time in the wrong unit ends here too."""
+NANOS_OF_MS = 1_000_000
+_SPAN_TIMES = {"spans.startTime": TIME_MS_MAX, "spans.endTime": TIME_MS_MAX}
+_NANOS = tuple(f"scope_spans.spans.{end}_time_unix_nano" for end in ("start", "end"))
 
 SEGMENT = Shape(
     column="segment",
@@ -51,6 +60,7 @@ SEGMENT = Shape(
         "SegmentReference": ("refType",),
     },
     required=("traceSegmentId", "service", "spans"),
+    times=_SPAN_TIMES,
 )
 PROPERTIES = Shape(
     column="properties",
@@ -96,6 +106,7 @@ SPAN = Shape(
         "otlp_trace.AnyValue": ("string_value", "int_value"),
     },
     required=("scope_spans.spans.trace_id", "scope_spans.spans.span_id"),
+    times=dict.fromkeys(_NANOS, TIME_MS_MAX * NANOS_OF_MS),
 )
 UPSTREAM_SEGMENT = Shape(
     column="",
@@ -123,6 +134,7 @@ V2_SEGMENT = Shape(
         ),
     },
     required=("globalTraceIds", "traceSegmentId", "spans"),
+    times=_SPAN_TIMES,
 )
 
 SHAPES: Mapping[int, Shape] = {
