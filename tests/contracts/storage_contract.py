@@ -12,7 +12,15 @@ import pytest
 from contracts.inventory_contract import InventoryContract
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import Accumulators, Analysed, Applied, Heartbeat, Parked, Scope
+from skyfarer.oap.core.storage import (
+    Accumulators,
+    Analysed,
+    Applied,
+    Heartbeat,
+    Parked,
+    Record,
+    Scope,
+)
 
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 MINUTE = NOON // 60_000
@@ -28,8 +36,12 @@ SEGMENTS = pa.schema(
         "start_time": pa.int64(),
         "latency": pa.int64(),
         "is_error": pa.bool_(),
+        "kind": pa.int32(),
         "data_binary": pa.binary(),
     }
+)
+RECORDS = pa.schema(
+    {"sequence": pa.int64(), "kind": pa.int32(), "minute": pa.int64(), "payload": pa.binary()}
 )
 KEYS = {
     Scope.SERVICE: ("service",),
@@ -41,7 +53,14 @@ KEYS = {
 def segment(segment_id: str, at_ms: int = NOON, **other: Any) -> dict[str, Any]:
     row = {"segment_id": segment_id, "trace_id": "t", "service": "shop", "instance": "shop-1"}
     row |= {"endpoint": "/pay", "minute": at_ms // 60_000, "start_time": at_ms}
-    return row | {"latency": 12, "is_error": False, "data_binary": b"\x00raw"} | other
+    row |= {"latency": 12, "is_error": False, "kind": 1, "data_binary": b"\x00raw"}
+    return row | other
+
+
+def records(*rows: tuple[int, int, int, bytes]) -> pa.Table:
+    """(sequence, kind, minute, payload) of each."""
+    named = [dict(zip(RECORDS.names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(named, schema=RECORDS)
 
 
 def delta(minute: int = MINUTE, **other: Any) -> dict[str, Any]:
@@ -204,6 +223,24 @@ class StorageContract(InventoryContract):
         storage.apply(batch(3, 5, dropped={"undecodable": 2}))
         assert storage.progress("queue-a") == Applied(5, 1, {"undecodable": 3, "unknown_kind": 1})
         assert storage.parked("queue-a") == parked
+
+    def test_records_are_kept_whole_and_read_by_kind_and_time(self, storage: Any) -> None:
+        raw, tomorrow = bytes(range(256)), MINUTE + 1440
+        rows = [(0, 5, MINUTE, raw), (1, 7, MINUTE, b""), (3, 5, tomorrow, b"x")]
+        storage.apply(batch(0, 4, records=records(*rows)))
+        late = BUCKET + 10_000
+        first, last = Record("queue-a", 0, 5, BUCKET, raw), Record("queue-a", 3, 5, late, b"x")
+        assert storage.records(5, BUCKET, late, 9) == [first, last]
+        assert storage.records(5, BUCKET, late, 1) == [first]
+        assert storage.records(5, BUCKET + 1, late, 9) == [last]
+        assert storage.records(7, BUCKET, BUCKET, 9) == [Record("queue-a", 1, 7, BUCKET, b"")]
+        assert storage.records(6, BUCKET, late, 9) == []
+        assert storage.progress("queue-a") == Applied(4, 4, {})
+
+    def test_records_of_a_batch_that_is_refused_are_not_kept(self, storage: Any) -> None:
+        with pytest.raises(PermanentError):
+            storage.apply(batch(1, 2, records=records((1, 5, MINUTE, b"x"))))
+        assert storage.records(5, BUCKET, BUCKET, 9) == []
 
     def test_partitions_do_not_share_offsets(self, storage: Any) -> None:
         storage.apply(batch(0, 4))

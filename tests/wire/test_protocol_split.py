@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.wire.messages import KeyStringValuePair, SegmentCollection, SegmentObject, SpanObject
-from skyfarer.wire.split import pick_fields, split_repeated
+from skyfarer.wire.split import framed, pick_fields, split_apart, split_repeated
 
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 
@@ -201,3 +201,26 @@ def test_picking_stops_at_what_it_needs() -> None:
     assert pick_fields(first + b"\xff" * 100, (1,), 1) == {1: first}
     assert pick_fields(b"\xff" * 100 + first, (1,), 1) == {}
     assert pick_fields(first[:-1], (1,), 1) == {}
+
+
+@given(messages)
+def test_what_is_split_apart_is_the_elements_and_all_the_rest(payload: bytes) -> None:
+    apart = split_apart(payload, 1)
+    assert apart is not None
+    rest, elements = apart
+    assert elements == judge(payload)
+    assert split_repeated(rest, 1) == []
+    whole = rest + b"".join(framed(1, element) for element in elements)
+    assert judge(whole) == elements
+    assert split_apart(whole, 1) == apart
+
+
+@given(st.one_of(st.binary(max_size=64), messages.map(lambda payload: payload[:-1])))
+def test_splitting_apart_refuses_what_splitting_refuses(payload: bytes) -> None:
+    apart = split_apart(payload, 1)
+    assert (None if apart is None else apart[1]) == split_repeated(payload, 1)
+
+
+@given(st.integers(1, 2**29 - 1), st.binary(max_size=300))
+def test_a_framed_element_is_a_field_of_its_number(number: int, element: bytes) -> None:
+    assert framed(number, element) == delimited(number, element)

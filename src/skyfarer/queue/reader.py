@@ -91,6 +91,21 @@ class Reader:
                     segment.release_pages()
             start = run.end
 
+    def indexes(self, start: int, end: int) -> Iterator[tuple[int, memoryview]]:
+        """(first sequence, raw index entries as in `Run`) of what is held between the two, a
+        segment at a time. Nothing is checked, and it ends where a segment is gone: this is for
+        judging how much there is, not for reading it."""
+        state, atlas = self._started()
+        start, end = max(start, state.oldest), min(end, state.writing)
+        while start < end:
+            segment, beyond = atlas.find(start)
+            if segment is None or start - segment.first >= segment.slots:
+                return
+            stop = min(end, beyond, segment.first + segment.slots)
+            begin = start - segment.first
+            yield start, segment.index[begin * SLOT_BYTES : (stop - segment.first) * SLOT_BYTES]
+            start = stop
+
     def _next(self, start: int, end: int, bytes_max: int) -> tuple[Run, MappedSegment | None]:
         """Bad news is believed at the second look only, with a fresh picture of the directory. A
         segment being reused is no news at all: `oldest` moved before its bytes did."""

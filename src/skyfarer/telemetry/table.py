@@ -259,6 +259,12 @@ PIPELINE_RECORDS: Final = Metric(
 PIPELINE_PARKED: Final = Metric(
     "pipeline_parked_total", Kind.COUNTER, "Records set aside as unreadable.", ("reason",)
 )
+PIPELINE_KEPT: Final = Metric(
+    "pipeline_kept_total",
+    Kind.COUNTER,
+    "Records that nothing analyses, stored as they came; counted as stored as well.",
+    ("kind",),
+)
 PIPELINE_BATCH_SECONDS: Final = Metric(
     "pipeline_batch_seconds", Kind.GAUGE, "Duration of the last micro-batch."
 )

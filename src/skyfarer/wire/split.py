@@ -43,6 +43,38 @@ def split_repeated(payload: bytes, field: int) -> list[bytes] | None:
     return elements if position == size and not groups else None
 
 
+def split_apart(payload: bytes, field: int) -> tuple[bytes, list[bytes]] | None:
+    """All other fields, as they stand there, and the elements as `split_repeated` gives them.
+
+    None when the payload is no well-formed message. A message made of the first half and any of
+    the elements is read as the original would be, had it only those. Never raises.
+    """
+    wanted = field << 3 | _LENGTH
+    others: list[bytes] = []
+    elements: list[bytes] = []
+    groups: list[int] = []
+    position, size = 0, len(payload)
+    try:
+        while position < size:
+            begin = position
+            tag, position = _varint(payload, position, _VARINT32_BYTES_MAX)
+            if tag == wanted and not groups:
+                length, start = _varint(payload, position, _VARINT32_BYTES_MAX)
+                position = start + length
+                elements.append(payload[start:position])
+            else:
+                position = _skip(payload, position, tag, groups)
+                others.append(payload[begin:position])
+    except (IndexError, ValueError):
+        return None
+    return (b"".join(others), elements) if position == size and not groups else None
+
+
+def framed(field: int, element: bytes) -> bytes:
+    """The element as a field of that number: its tag, its length, its bytes."""
+    return _as_varint(field << 3 | _LENGTH) + _as_varint(len(element)) + element
+
+
 def pick_fields(
     payload: bytes | memoryview, numbers: Container[int], count: int
 ) -> dict[int, bytes]:
@@ -103,3 +135,12 @@ def _varint(payload: bytes | memoryview, position: int, bytes_max: int) -> tuple
         if byte < 0x80:
             return value, position + count + 1
     raise ValueError(position)
+
+
+def _as_varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

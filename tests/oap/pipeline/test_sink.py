@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from skyfarer.base.clock import SystemClock
+from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench
 from skyfarer.base.errors import PermanentError
-from skyfarer.base.units import MIB
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Accumulators, Applied, Scope
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
-from skyfarer.oap.pipeline.sink import BatchSink
-from skyfarer.oap.pipeline.sources.queue import QueueSource
-from skyfarer.oap.storage.embedded import EmbeddedStorage
-from skyfarer.queue.consumer import Consumer
-from skyfarer.queue.reader import Reader
-from skyfarer.queue.settings import QueueSettings
-from skyfarer.queue.writer import Writer
-from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.traces import Caller, segment
 from skyfarer.wire.messages import (
     InstancePingPkg,
@@ -32,76 +19,6 @@ from skyfarer.wire.messages import (
     SpanObject,
 )
 from skyfarer.wire.rpc import Kind
-
-NOON = 1_794_744_000_000
-BUCKET = 202611151200
-SHOP = ids.service_id("shop")
-
-
-class Bench:
-    """A queue, a storage and the sink between them."""
-
-    def __init__(self, directory: Path, spark: SparkSession) -> None:
-        self._spark = spark
-        self.directory = directory / "queue"
-        settings = QueueSettings(
-            self.directory, MIB, 8 * MIB, record_bytes_max=MIB // 4, consumers=("analysis",)
-        )
-        self.writer = Writer(settings)
-        self.storage = EmbeddedStorage()
-        self.reader = Reader(self.directory)
-        self.consumer = Consumer(self.directory, "analysis")
-        self.registry = Registry()
-        self.sink = BatchSink(
-            self.storage,
-            self.reader,
-            self.consumer,
-            NamingSettings(10, 10, 12),
-            self.registry,
-            SystemClock(),
-        )
-
-    def start(self, path: Path) -> None:
-        self.writer.start()
-        self.reader.start()
-        self.consumer.start()
-        self.storage.start(path, UTC)
-
-    def stop(self) -> None:
-        self.storage.stop()
-        self.consumer.stop()
-        self.reader.stop()
-        self.writer.stop(1)
-
-    def append(self, *segments: SegmentObject) -> None:
-        self.writer.append(Kind.SEGMENT, [bytes(one.SerializeToString()) for one in segments])
-
-    def batch(self, start: int, end: int) -> DataFrame:
-        reader = self._spark.read.format(QueueSource.name())
-        options = {"directory": self.directory, "start": start, "end": end, "splits": 2}
-        return reader.options(**{key: str(value) for key, value in options.items()}).load()
-
-    def apply(self, start: int | None = None) -> None:
-        first = self.storage.applied(self.reader.queue_id) if start is None else start
-        self.sink(self.batch(first, self.writer.writing), 0)
-
-    def progress(self) -> Applied:
-        return self.storage.progress(self.reader.queue_id)
-
-    def calls(self, scope: Scope = Scope.SERVICE, entity: str = SHOP) -> dict[int, Accumulators]:
-        return self.storage.series(scope, entity, BUCKET, BUCKET + 59)
-
-    def stored(self) -> list[tuple[object, ...]]:
-        rows = self.storage._cursor().execute("FROM segment_20261115 ORDER BY segment_id")
-        return rows.fetchall()
-
-
-@pytest.fixture
-def bench(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
-    bench = Bench(tmp_path, spark)
-    bench.start(tmp_path / "skyfarer.duckdb")
-    yield bench
-    bench.stop()
 
 
 def shop(identifier: str, start_ms: int = NOON, latency_ms: int = 10) -> SegmentObject:
@@ -134,6 +51,7 @@ def test_a_segment_is_stored_with_its_own_bytes(bench: Bench) -> None:
     assert row == (
         *("a", one.traceId, SHOP, *parts, 20261115120001, NOON + 1_234, 40, False),
         one.SerializeToString(),
+        Kind.SEGMENT,
     )
 
 

@@ -17,7 +17,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Scope
-from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
 
 
 @pytest.fixture
@@ -32,11 +32,33 @@ class TestEmbeddedStorage(StorageContract):
     pass
 
 
-def test_raw_bytes_of_a_segment_are_stored_whole(storage: EmbeddedStorage) -> None:
+def test_raw_bytes_of_a_segment_are_stored_whole_with_their_kind(storage: EmbeddedStorage) -> None:
     payload = bytes(range(256))
-    storage.apply(batch(0, 1, [segment("a", data_binary=payload)]))
-    rows = storage._cursor().execute("SELECT data_binary, time_bucket FROM segment_20261115")
-    assert rows.fetchall() == [(payload, 20261115120000)]
+    storage.apply(batch(0, 1, [segment("a", data_binary=payload, kind=31)]))
+    rows = storage._cursor().execute("SELECT data_binary, time_bucket, kind FROM segment_20261115")
+    assert rows.fetchall() == [(payload, 20261115120000, 31)]
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    first = EmbeddedStorage()
+    first.start(path, UTC)
+    first.apply(batch(0, 1, [segment("a")], [delta()]))
+    first.stop()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("ALTER TABLE segment_20261115 DROP COLUMN kind")
+        connection.execute("UPDATE schema_version SET version = 1")
+    for _ in range(2):
+        storage = EmbeddedStorage()
+        storage.start(path, UTC)
+        at = storage.applied("queue-a")
+        storage.apply(batch(at, at + 1, [segment(f"later-{at}", kind=31)]))
+        storage.stop()
+    with duckdb.connect(str(path)) as connection:
+        kinds = connection.execute("SELECT segment_id, kind FROM segment_20261115").fetchall()
+        versions = connection.execute("FROM schema_version").fetchall()
+    assert kinds == [("a", 1), ("later-1", 31), ("later-2", 31)]
+    assert versions == [(schema.VERSION,)]
 
 
 def test_buckets_are_in_the_servers_zone(tmp_path: Path) -> None:

@@ -81,6 +81,17 @@ class Parked:
 
 
 @dataclass(frozen=True)
+class Record:
+    """A record that nothing analyses yet, as it came; `time_bucket` is the minute of arrival."""
+
+    partition: str
+    sequence: int
+    kind: int
+    time_bucket: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     """A sign of life of an instance; `properties` is None for a plain ping."""
 
@@ -147,6 +158,9 @@ class Reader(Protocol):
         self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
     ) -> dict[int, Accumulators]:
         """Minute bucket → accumulators, those that exist, both ends included."""
+
+    def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
+        """Of that kind in a range of minute buckets, both ends included; oldest first."""
 
     def parked(self, partition: str) -> list[Parked]: ...
 

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.clock import Clock
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
@@ -55,16 +56,22 @@ class JobSettings:
 
 
 class AnalysisJob:
-    """start() returns when the query runs; batches are then applied on Spark's own threads."""
+    """start() returns when the query runs; batches are then applied on Spark's own threads.
+
+    `failed` is called once, when it gives up; `applied` after each batch that is durable. Both come
+    on threads of its own and must not block.
+    """
 
     def __init__(
         self,
         settings: JobSettings,
         storage: Writer,
+        inventories: InventoryReader,
         registry: Registry,
         health: Health,
         clock: Clock,
         failed: Callable[[str], None],
+        applied: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._storage = storage
@@ -74,7 +81,14 @@ class AnalysisJob:
         self._queue = Reader(settings.queue_directory)
         self._consumer = Consumer(settings.queue_directory, settings.consumer)
         self._sink = BatchSink(
-            storage, self._queue, self._consumer, settings.naming, registry, clock
+            storage,
+            inventories,
+            self._queue,
+            self._consumer,
+            settings.naming,
+            registry,
+            clock,
+            applied,
         )
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None

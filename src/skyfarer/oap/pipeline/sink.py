@@ -2,34 +2,43 @@
 
 Storage says how far it has applied the queue; whatever of the batch lies before that is left out.
 Spark gives one small row a record (what it is, or why it is parked) and the aggregated deltas; the
-payloads of stored segments are taken from the mapped queue itself and never pass through the JVM.
+payloads that are stored are taken from the mapped queue itself and never pass through the JVM. Only
+the spans of OTLP do, each with its bytes, since the queue has them in no such piece.
 Results and the new offset are committed together; only then is the queue told that it may reuse
 the space. A crash between any two of these steps repeats the batch and changes nothing twice.
+
+Every record has one outcome. It is parked when it, or any span of it, cannot be analysed; else a
+duplicate when all it held was stored before; else delivered.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.base.clock import Clock
-from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.core.storage import Analysed, Heartbeat, Parked, Scope, Writer
+from skyfarer.oap.core.inventory import Inventory, InventoryReader
+from skyfarer.oap.core.storage import Analysed, Parked, Scope, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings, calls, records
-from skyfarer.oap.pipeline.sources.rows import binaries
+from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
+from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
+from skyfarer.oap.pipeline.inventory import registrations
+from skyfarer.oap.pipeline.outcomes import checked_end, code, duplicates_among, unsound
+from skyfarer.oap.pipeline.payloads import Payloads
+from skyfarer.oap.pipeline.sources.rows import UNANALYSED
+from skyfarer.oap.pipeline.sources.spans import SPANS_MAX
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.telemetry import table
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire.rpc import Kind
 
 DUPLICATE = "duplicate"
 _KEYS = {
@@ -37,32 +46,40 @@ _KEYS = {
     Scope.INSTANCE: ("service", "instance"),
     Scope.ENDPOINT: ("service", "endpoint"),
 }
-_BEATS = ["beat_service", "beat_instance", "beat_layer", "beat_properties"]
 _SEGMENT_COLUMNS = [
-    *("sequence", "segment_id", "trace_id", "service", "instance", "endpoint"),
-    *("start_time", "latency", "is_error"),
+    *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
+    *("start_time", "latency", "is_error", "data"),
 ]
+_UNANALYSED = pa.array(sorted(UNANALYSED), pa.int32())
 _SUMS = ("calls", "latency_sum", "errors")
 
 
 class BatchSink:
-    """Called by Spark, one batch after the other, on a thread of the driver."""
+    """Called by Spark, one batch after the other, on a thread of the driver.
+
+    `applied` is called on that thread after each batch is durable; it must not block.
+    """
 
     def __init__(
         self,
         storage: Writer,
+        inventories: InventoryReader,
         queue: Reader,
         consumer: Consumer,
         naming: NamingSettings,
         registry: Registry,
         clock: Clock,
+        applied: Callable[[], None],
     ) -> None:
         self._storage = storage
+        self._inventories = inventories
         self._queue = queue
+        self._payloads = Payloads(queue)
         self._consumer = consumer
         self._naming = naming
         self._registry = registry
         self._clock = clock
+        self._applied = applied
 
     def __call__(self, batch: DataFrame, _batch_id: int) -> None:
         started = self._clock.monotonic_s()
@@ -70,7 +87,7 @@ class BatchSink:
         first = self._storage.applied(partition)
         fresh = batch.where(F.col("sequence") >= first).persist()
         try:
-            rows = records(fresh, self._naming).toArrow().sort_by("sequence")
+            rows = records(fresh, self._naming).toArrow()
             if rows.num_rows:
                 self._apply(fresh, rows, first)
         finally:
@@ -80,123 +97,126 @@ class BatchSink:
         self._registry.set(table.PIPELINE_BATCH_SECONDS, spent_s)
 
     def _apply(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
-        end = _checked_end(rows["sequence"], first)
+        kinds = frozenset(pc.unique(rows["kind"]).to_pylist())
+        fresh, rows = self._one_form(fresh, rows, kinds)
+        end = checked_end(rows, first)
+        minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
-        if repeated:
-            fresh = fresh.where(~F.col("sequence").isin(repeated))
-        deltas = calls(fresh, self._naming).toArrow()
-        parked = self._parked(rows)
+        parked, kept = self._parked(rows), self._kept(rows, minute)
+        duplicates = duplicates_among(segments, repeated, parked)
         self._storage.apply(
             Analysed(
                 partition=self._queue.queue_id,
                 first=first,
                 end=end,
-                segments=segments.append_column("data_binary", self._payloads(segments, end)),
-                metrics={scope: _rolled_up(deltas, keys) for scope, keys in _KEYS.items()},
-                heartbeats=_heartbeats(rows, self._clock.now_ms() // MINUTE_MS),
+                segments=self._with_bytes(segments),
+                metrics=self._metrics(fresh, repeated) if segments.num_rows else {},
+                records=kept,
+                inventories=_inventories(fresh, kinds),
+                heartbeats=heartbeats(rows, minute),
                 parked=parked,
-                dropped=Counter([DUPLICATE] * len(repeated)) + Counter(map(_code, parked)),
+                dropped=Counter([DUPLICATE] * duplicates) + Counter(map(code, parked)),
             )
         )
+        self._applied()
         self._consumer.commit(end)
-        self._count(end - first, parked, len(repeated))
+        self._count(end - first, parked, duplicates, kept)
 
-    def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, list[int]]:
-        """The segments to store, and the sequences of those that came before (a resend)."""
+    def _one_form(
+        self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
+    ) -> tuple[DataFrame, pa.Table]:
+        """Both with the segments of every protocol; the rows in the order of the queue."""
+        others = sorted(TRANSLATED.intersection(kinds))
+        if not others:
+            return fresh, rows.sort_by("sequence")
+        fresh = one_form(fresh, kinds, self._inventories)
+        theirs = fresh.where(F.col("kind").isin(others))
+        known = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32()))))
+        told = records(theirs, self._naming, "data").toArrow()
+        rows = pa.concat_tables([known, told], promote_options="default")
+        return fresh, rows.sort_by([("sequence", "ascending"), ("part", "ascending")])
+
+    def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The segments to store, and those that came before (a resend)."""
         sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["segment_id"]))
-        segments = rows.filter(sound).select(_SEGMENT_COLUMNS)
+        columns = [name for name in _SEGMENT_COLUMNS if name in rows.schema.names]
+        segments = rows.filter(sound).select(columns)
         minutes = pc.divide(segments["start_time"], MINUTE_MS)
         segments = segments.append_column("minute", minutes)
         ids = segments["segment_id"]
         known = set(self._storage.known_segments(ids, segments["minute"]))
         if not known and len(pc.unique(ids)) == len(ids):
-            return segments, []
+            return segments, segments.slice(0, 0)
         keep = []
         for identifier in ids.to_pylist():
             keep.append(identifier not in known)
             known.add(identifier)
         mask = pa.array(keep)
-        return segments.filter(mask), segments["sequence"].filter(pc.invert(mask)).to_pylist()
+        return segments.filter(mask), segments.filter(pc.invert(mask))
 
-    def _payloads(self, segments: pa.Table, end: int) -> pa.ChunkedArray:
-        """The raw bytes of the segments, zero-copy from the queue where nothing is left out."""
-        wanted = segments["sequence"].to_numpy()
-        if not len(wanted):
-            return pa.chunked_array([], pa.binary())
-        chunks = []
-        for run in self._queue.runs(int(wanted[0]), end):
-            chosen = np.isin(np.arange(run.first, run.end), wanted, assume_unique=True)
-            if chosen.any():
-                chunks.append(binaries(run, chosen))
-        return pa.chunked_array(chunks, pa.binary())
+    def _with_bytes(self, segments: pa.Table) -> pa.Table:
+        if "data" not in segments.schema.names:
+            return segments.append_column("data_binary", self._payloads.many(segments["sequence"]))
+        cut = pc.is_valid(segments["data"])
+        whole = segments.filter(pc.invert(cut)).drop_columns("data")
+        spans = segments.filter(cut).rename_columns({"data": "data_binary"})
+        return pa.concat_tables([self._with_bytes(whole), spans], promote_options="default")
+
+    def _metrics(self, fresh: DataFrame, repeated: pa.Table) -> dict[Scope, pa.Table]:
+        if repeated.num_rows:
+            fresh = fresh.where(~_place(F.col("sequence"), F.col("part")).isin(_places(repeated)))
+        deltas = calls(fresh, self._naming).toArrow()
+        return {scope: _rolled_up(deltas, keys) for scope, keys in _KEYS.items()}
+
+    def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:
+        """The records that nothing analyses, whole; None when there are none."""
+        here = pc.and_(pc.is_in(rows["kind"], _UNANALYSED), pc.is_null(rows["reason"]))
+        kept = rows.filter(here).select(["sequence", "kind"])
+        if not kept.num_rows:
+            return None
+        minutes = pa.array([minute] * kept.num_rows, pa.int64())
+        payloads = self._payloads.many(kept["sequence"])
+        return kept.append_column("minute", minutes).append_column("payload", payloads)
 
     def _parked(self, rows: pa.Table) -> list[Parked]:
-        bad = rows.filter(pc.is_valid(rows["reason"])).select(["sequence", "kind", "reason"])
         return [
-            Parked(row["sequence"], row["kind"], row["reason"], self._payload(row["sequence"]))
-            for row in bad.to_pylist()
+            Parked(sequence, kind, reason, self._payloads.one(sequence))
+            for sequence, kind, reason in unsound(rows)
         ]
 
-    def _payload(self, sequence: int) -> bytes:
-        """As it stands in the queue, damaged or not; nothing for a record the queue has lost."""
-        (run,) = self._queue.runs(sequence, sequence + 1)
-        if not len(run.index):
-            return b""
-        start, length, *_ = run.index.cast("I").tolist()
-        return bytes(run.data[start : start + length])
-
-    def _count(self, records_read: int, parked: Sequence[Parked], repeated: int) -> None:
+    def _count(
+        self, records_read: int, parked: Sequence[Parked], repeated: int, kept: pa.Table | None
+    ) -> None:
         count = partial(self._registry.inc, table.PIPELINE_RECORDS)
         count(records_read - len(parked) - repeated, outcome="stored")
         count(len(parked), outcome="parked")
         count(repeated, outcome="duplicate")
         for record in parked:
-            self._registry.inc(table.PIPELINE_PARKED, reason=_code(record))
+            self._registry.inc(table.PIPELINE_PARKED, reason=code(record))
+        for one in pc.value_counts(kept["kind"]).to_pylist() if kept is not None else ():
+            kind = Kind(one["values"]).name.lower()
+            self._registry.inc(table.PIPELINE_KEPT, one["counts"], kind=kind)
         lag = self._queue.writing() - self._consumer.committed()
         self._registry.set(table.PIPELINE_BATCH_RECORDS, records_read)
         self._registry.set(table.PIPELINE_LAG_RECORDS, lag)
 
 
-def _code(record: Parked) -> str:
-    """The word of the ledger that a reason begins with."""
-    return record.reason.partition(":")[0]
+def _place(sequence: Column, part: Column) -> Column:
+    """One number for a row: a record has fewer parts than this leaves room for."""
+    return sequence * SPANS_MAX + part
 
 
-def _checked_end(sequences: pa.ChunkedArray, first: int) -> int:
-    """The batch must be exactly the records first … end: a gap would be a silent loss."""
-    end = int(pc.max(sequences).as_py()) + 1
-    if len(sequences) != end - first or pc.min(sequences).as_py() != first:
-        raise PermanentError(
-            f"the batch holds {len(sequences)} records where {first}…{end - 1} were expected: "
-            "stored offsets and queue do not belong together"
-        )
-    return end
+def _places(rows: pa.Table) -> list[int]:
+    places: list[int] = pc.add(pc.multiply(rows["sequence"], SPANS_MAX), rows["part"]).to_pylist()
+    return places
+
+
+def _inventories(fresh: DataFrame, kinds: Collection[int]) -> list[Inventory]:
+    if Kind.INVENTORY not in kinds:
+        return []
+    return registrations(fresh.where(F.col("inventory").isNotNull() & F.col("reason").isNull()))
 
 
 def _rolled_up(deltas: pa.Table, keys: tuple[str, ...]) -> pa.Table:
     grouped = deltas.group_by([*keys, "minute"]).aggregate([(name, "sum") for name in _SUMS])
     return grouped.rename_columns({f"{name}_sum": name for name in _SUMS})
-
-
-def _heartbeats(rows: pa.Table, minute: int) -> list[Heartbeat]:
-    """Signs of life, in the order of the queue."""
-    told = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["beat_service"]))
-    return [
-        Heartbeat(
-            service=row["beat_service"],
-            instance=row["beat_instance"],
-            layer=row["beat_layer"] or Layer.GENERAL.name,
-            minute=minute,
-            properties=None
-            if row["beat_properties"] is None
-            else _properties(row["beat_properties"]),
-        )
-        for row in rows.filter(told).select(_BEATS).to_pylist()
-    ]
-
-
-def _properties(pairs: list[dict[str, str]]) -> dict[str, str]:
-    """An instance may have several addresses: they become one entry, `ipv4s`."""
-    plain = {pair["key"]: pair["value"] for pair in pairs if pair["key"] != "ipv4"}
-    addresses = [pair["value"] for pair in pairs if pair["key"] == "ipv4"]
-    return plain | ({"ipv4s": ",".join(addresses)} if addresses else {})

@@ -76,10 +76,12 @@ class AnalysisProvider(Provider):
         self._job = AnalysisJob(
             self._settings(node, ingest),
             storage.service(Writer),
+            storage.service(InventoryReader),
             node.registry,
             node.health,
             node.clock,
             node.fail,
+            applied=lambda: None,
         )
         self._job.start()
 

@@ -22,8 +22,9 @@ class NamingSettings:
     endpoint_chars_max: int = 150
 
 
-def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
-    """One small row a record of the queue: all but the payload, which never passes through Spark.
+def records(rows: DataFrame, naming: NamingSettings, *more: str) -> DataFrame:
+    """One small row a record of the queue (of an OTLP export: a span), without its payload, which
+    never passes through Spark; `more` names columns that are passed along.
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
     last in the list; it fails when any of its spans does.
@@ -34,8 +35,10 @@ def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
     end = F.array_max(F.transform(spans, lambda s: s["endTime"]))
     return rows.select(
         "sequence",
+        "part",
         "kind",
         "reason",
+        *more,
         F.col("segment.traceSegmentId").alias("segment_id"),
         F.col("segment.traceId").alias("trace_id"),
         _cut("segment.service", naming.service_chars_max).alias("service"),

@@ -1,10 +1,10 @@
 """The ingest queue as a Spark source, `skyfarer-queue`: a stream, or a stretch of it read at once.
 
 Options: `directory` of the queue; `start`, the first sequence wanted (what storage has applied);
-`splits`, into how many tasks a large stretch is cut; `decoder`; for a stream `records_max` a
-micro-batch, otherwise `end`. The offset is the next sequence to read. `commit` is left alone on
-purpose: Spark calls it one batch late and never for the last one, so the sink tells the queue what
-storage holds.
+`splits`, into how many tasks a large stretch is cut; `decoder`; for a stream `records_max` and
+`weight_max` (see weight) a micro-batch, otherwise `end`. The offset is the next sequence to read.
+`commit` is left alone on purpose: Spark calls it one batch late and never for the last one, so the
+sink tells the queue what storage holds.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
 from skyfarer.oap.pipeline.sources.rows import row_schema, rows
+from skyfarer.oap.pipeline.sources.weight import WEIGHT_MAX, reach
 from skyfarer.queue.reader import Reader
 
 SPLIT_RECORDS_MIN = 2_000
@@ -107,6 +108,7 @@ class QueueStreamReader(DataSourceStreamReader):
         self._queue = _Opened(options)
         self._start = int(options["start"])
         self._records_max = int(options["records_max"])
+        self._weight_max = int(options.get("weight_max", WEIGHT_MAX))
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"sequence": self._start}
@@ -120,7 +122,8 @@ class QueueStreamReader(DataSourceStreamReader):
         writing = self._queue.reader().writing()
         if isinstance(limit, ReadMaxRows):
             writing = min(writing, start["sequence"] + limit.max_rows)
-        return {"sequence": writing}
+        reached = reach(self._queue.reader(), start["sequence"], writing, self._weight_max)
+        return {"sequence": reached}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return self._queue.stretches(start["sequence"], end["sequence"])

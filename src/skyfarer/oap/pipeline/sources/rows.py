@@ -1,9 +1,13 @@
-"""A run of the queue as rows for Spark: one row a record, always.
+"""A run of the queue as rows for Spark: a row for every record, always.
 
     sequence  the record's number in the queue
+    part      0; an OTLP export has a row for each of its spans, and this is the span's number
     kind      what it is (wire.rpc.Kind)
     reason    null, or why it cannot be analysed: such a record is parked, and stops nothing
+    data      null; of a span the bytes that are stored for it, since the queue has them in no piece
     segment, properties, ping, …   the decoded message, in the column of its shape; the others null
+
+A kind that no shape speaks of is not decoded: its row says only that the record is there.
 
 Payloads of a segment file lie back to back, so a run becomes an Arrow array of binaries over the
 mapped file itself, with no copy and no Python loop over its records.
@@ -12,7 +16,7 @@ mapped file itself, with no copy and no Python loop over its records.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -20,9 +24,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfarer.oap.pipeline.sources.decode import DECODERS, Decoder, decode
-from skyfarer.oap.pipeline.sources.shapes import SHAPES
+from skyfarer.oap.pipeline.sources.decode import Decoder, decode
+from skyfarer.oap.pipeline.sources.nested import decoder_of
+from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
+from skyfarer.oap.pipeline.sources.spans import Cut, cut
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
+from skyfarer.wire.rpc import Kind
 
 # A reason begins with its code, the label under which the ledger counts it.
 DAMAGED = {
@@ -31,24 +38,31 @@ DAMAGED = {
 }
 UNDECODABLE = "undecodable"
 INCOMPLETE = "incomplete: needs "
+IMPLAUSIBLE = f"implausible: a time before 1970, or above {TIME_MS_MAX} ms since then"
 UNKNOWN_KIND = "unknown_kind"
+
+UNANALYSED = frozenset(Kind) - {Kind.NONE} - SHAPES.keys()
+"""Kinds that are stored as they came."""
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_INDEX = np.dtype(
+INDEX = np.dtype(
     [("start", "<u4"), ("length", "<u4"), ("kind", "<u4"), ("crc", "<u4"), ("check", "<u4")]
 )
 _ENVELOPE = (
     pa.field("sequence", pa.int64()),
+    pa.field("part", pa.int32()),
     pa.field("kind", pa.int32()),
     pa.field("reason", pa.string()),
+    pa.field("data", pa.binary()),
 )
+_NO_ID = pa.array([b"", bytes(8), bytes(16)], pa.binary())
 
 
 @cache
 def decoders(name: str) -> Mapping[int, Decoder]:
-    return {kind: DECODERS[name](shape) for kind, shape in SHAPES.items()}
+    return {kind: decoder_of(kind, name) for kind in SHAPES}
 
 
 @cache
@@ -64,7 +78,7 @@ def row_schema() -> pa.Schema:
 
 def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
     """The run's rows, grouped by kind; inside a kind the bad ones come last."""
-    index = np.frombuffer(run.index, dtype=_INDEX)
+    index = np.frombuffer(run.index, dtype=INDEX)
     sound = np.ones(len(index), dtype=bool)
     if run.damaged:
         yield _damaged(run, index)
@@ -79,7 +93,7 @@ def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
 
 def binaries(run: Run, chosen: Mask) -> pa.BinaryArray:
     """The chosen payloads; over the mapped file itself where they are all of an unbroken run."""
-    index = np.frombuffer(run.index, dtype=_INDEX)
+    index = np.frombuffer(run.index, dtype=INDEX)
     if run.damaged:
         data, entries = run.data, index[chosen].tolist()
         return pa.array([bytes(data[at : at + size]) for at, size, *_ in entries], pa.binary())
@@ -94,67 +108,119 @@ def _damaged(run: Run, index: npt.NDArray[np.void]) -> pa.RecordBatch:
     """Of a lost run nothing is known but its numbers."""
     sequences = np.asarray(run.damaged, dtype=np.int64)
     kinds = index["kind"][sequences - run.first] if len(index) else np.zeros(len(sequences))
-    return _parked(sequences, kinds, [DAMAGED[run.reason]] * len(sequences))
+    return _assemble(sequences, kinds, [DAMAGED[run.reason]] * len(sequences))
 
 
 def _rows_of(
+    kind: int, sequences: Numbers, payloads: pa.BinaryArray, decoder: str
+) -> Iterator[pa.RecordBatch]:
+    if kind == Kind.OTLP_TRACES:
+        for chunk in cut(sequences.tolist(), payloads):
+            yield from _spans(chunk, decoder)
+    elif kind in SHAPES:
+        yield from _decoded(kind, sequences, payloads, decoder)
+    else:
+        unknown = f"{UNKNOWN_KIND}: {kind} is no kind of record that this version knows"
+        reason = None if kind in UNANALYSED else unknown
+        yield _assemble(sequences, kind, [reason] * len(sequences))
+
+
+def _spans(chunk: Cut, decoder: str) -> Iterator[pa.RecordBatch]:
+    """The parts, and a row for every export that was not cut into any."""
+    kind, parts = Kind.OTLP_TRACES, pa.array(chunk.parts, pa.binary())
+    numbers = np.asarray(chunk.numbers, dtype=np.int32)
+    yield from _decoded(kind, np.asarray(chunk.sequences, np.int64), parts, decoder, numbers)
+    uncut = {**dict.fromkeys(chunk.empty), **chunk.bad}
+    if uncut:
+        yield _assemble(np.asarray([*uncut], np.int64), kind, [*uncut.values()])
+
+
+def _decoded(
     kind: int,
     sequences: Numbers,
     payloads: pa.BinaryArray,
     decoder: str,
+    parts: npt.NDArray[np.int32] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    if kind not in SHAPES:
-        reason = f"{UNKNOWN_KIND}: {kind} is not analysed by this version"
-        yield _parked(sequences, np.full(len(sequences), kind), [reason] * len(sequences))
-        return
+    """Good rows in order, then the bad ones. Where there are parts, each keeps its bytes."""
     batches, bad = decode(decoders(decoder)[kind], payloads)
-    good = np.ones(len(sequences), dtype=bool)
-    good[list(bad)] = False
-    at, good_sequences = 0, sequences[good]
+    good = np.delete(np.arange(len(payloads)), list(bad))
+    at = 0
     for batch in batches:
-        yield _decoded(kind, good_sequences[at : at + batch.num_rows], batch)
+        here = good[at : at + batch.num_rows]
         at += batch.num_rows
+        message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+        columns = {SHAPES[kind].column: message}
+        if parts is not None:
+            columns |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
+        yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
     if bad:
+        here = np.asarray(sorted(bad))
         reasons = [f"{UNDECODABLE}: {bad[position]}" for position in sorted(bad)]
-        yield _parked(sequences[~good], np.full(len(bad), kind), reasons)
+        columns = {} if parts is None else {"part": pa.array(parts[here])}
+        yield _assemble(sequences[here], kind, reasons, columns)
 
 
-def _decoded(kind: int, sequences: Numbers, batch: pa.RecordBatch) -> pa.RecordBatch:
-    shape = SHAPES[kind]
-    message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-    reason = _incomplete(batch, shape.required)
-    return _assemble(sequences, np.full(len(sequences), kind), reason, {shape.column: message})
-
-
-def _incomplete(batch: pa.RecordBatch, required: tuple[str, ...]) -> pa.StringArray:
-    """Bytes that happen to parse but say nothing: null where every required field is there."""
+def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
+    """Bytes that happen to parse but say nothing, or what cannot be: null where all is well."""
     lacking = pa.array(np.zeros(batch.num_rows, dtype=bool))
-    for name in required:
-        column = batch[name]
-        size = pc.binary_length if pa.types.is_string(column.type) else pc.list_value_length
-        lacking = pc.or_(lacking, pc.equal(size(column), 0))
-    reason = INCOMPLETE + ", ".join(required)
-    return pc.if_else(lacking, pa.scalar(reason), pa.scalar(None, pa.string()))
+    for path in shape.required:
+        lacking = pc.or_(lacking, _lacks(_field(batch, path)))
+    incomplete = INCOMPLETE + ", ".join(path.rpartition(".")[2] for path in shape.required)
+    reasons = pc.if_else(lacking, pa.scalar(incomplete), pa.scalar(None, pa.string()))
+    for path, most in shape.times.items():
+        strange = _outside(batch, path, most)
+        if len(strange):
+            mask = np.isin(np.arange(batch.num_rows), strange)
+            reasons = pc.coalesce(reasons, pc.if_else(pa.array(mask), IMPLAUSIBLE, None))
+    return reasons
 
 
-def _parked(
-    sequences: Numbers,
-    kinds: npt.NDArray[Any],
-    reasons: list[str],
-) -> pa.RecordBatch:
-    return _assemble(sequences, kinds, pa.array(reasons, pa.string()), {})
+def _outside(batch: pa.RecordBatch, path: str, most: int) -> Numbers:
+    """The rows in which that time, in any element of its list, is out of bounds."""
+    times = _field(batch, path)
+    bounds = pc.min_max(times).as_py()
+    if not len(times) or (bounds["min"] >= 0 and bounds["max"] <= most):
+        return np.empty(0, dtype=np.int64)
+    bad = pc.or_(pc.less(times, 0), pc.greater(times, most))
+    found: Numbers = pc.list_parent_indices(batch[path.partition(".")[0]]).filter(bad).to_numpy()
+    return found
+
+
+def _field(batch: pa.RecordBatch, path: str) -> pa.Array:
+    """A column; inside a list it is the field of the only element."""
+    top, *inner = path.split(".")
+    column = batch[top]
+    for name in inner:
+        column = pc.struct_field(pc.list_flatten(column), name)
+    return column
+
+
+def _lacks(column: pa.Array) -> pa.BooleanArray:
+    if pa.types.is_struct(column.type):
+        inside = (_lacks(pc.struct_field(column, n)) for n in range(column.type.num_fields))
+        return reduce(pc.and_, (pc.fill_null(one, True) for one in inside))
+    if pa.types.is_integer(column.type):
+        return pc.equal(column, 0)
+    if pa.types.is_binary(column.type):
+        return pc.is_in(column, _NO_ID)
+    size = pc.binary_length if pa.types.is_string(column.type) else pc.list_value_length
+    return pc.equal(size(column), 0)
 
 
 def _assemble(
     sequences: Numbers,
-    kinds: npt.NDArray[Any],
-    reason: pa.StringArray,
-    message: Mapping[str, pa.StructArray],
+    kinds: npt.NDArray[Any] | int,
+    reasons: pa.StringArray | list[str | None],
+    columns: dict[str, pa.Array] | None = None,
 ) -> pa.RecordBatch:
+    """The rows; `part` is 0 and everything else null unless `columns` has it."""
     schema, count = row_schema(), len(sequences)
-    columns = [pa.array(sequences), pa.array(kinds.astype(np.int32)), reason]
-    columns += [
-        message[field.name] if field.name in message else pa.nulls(count, field.type)
-        for field in list(schema)[len(_ENVELOPE) :]
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    given = {
+        "sequence": pa.array(sequences),
+        "part": pa.array(np.zeros(count, dtype=np.int32)),
+        "kind": pa.array(np.broadcast_to(np.asarray(kinds).astype(np.int32), count)),
+        "reason": pa.array(reasons, pa.string()) if isinstance(reasons, list) else reasons,
+    } | (columns or {})
+    filled = [given[f.name] if f.name in given else pa.nulls(count, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(filled, schema=schema)

@@ -2,14 +2,16 @@
 
 Decoding costs by field (a trimmed SegmentObject decodes three times faster than a whole one), so a
 shape names the fields to keep and the rest of the payload is skipped on the wire. Enums are read as
-their numbers, so that a value of a newer agent is kept rather than refused.
+their numbers, so that a value of a newer agent is kept rather than refused, and unsigned numbers
+as signed ones, since Spark has no others. A message is named as `wire.messages` has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import (
@@ -28,14 +30,23 @@ class Shape:
     """A column of the source: one message type, trimmed.
 
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
-    nothing that could be analysed.
+    nothing that could be analysed; dotted where it lies inside a message. `times`: times in a list
+    of messages → the largest that is believed; none may be negative.
     """
 
     column: str
     message: str
     fields: Mapping[str, tuple[str, ...]]
     required: tuple[str, ...]
+    times: Mapping[str, int] = field(default_factory=dict)
 
+
+TIME_MS_MAX = 2**42
+"""In the year 2109. Beyond what a calendar holds a time would stop the batch, and sums of latencies
+their overflow; a time in the wrong unit ends here too."""
+NANOS_OF_MS = 1_000_000
+_SPAN_TIMES = {"spans.startTime": TIME_MS_MAX, "spans.endTime": TIME_MS_MAX}
+_NANOS = tuple(f"scope_spans.spans.{end}_time_unix_nano" for end in ("start", "end"))
 
 SEGMENT = Shape(
     column="segment",
@@ -49,6 +60,7 @@ SEGMENT = Shape(
         "SegmentReference": ("refType",),
     },
     required=("traceSegmentId", "service", "spans"),
+    times=_SPAN_TIMES,
 )
 PROPERTIES = Shape(
     column="properties",
@@ -66,10 +78,72 @@ PING = Shape(
     required=("service", "serviceInstance"),
 )
 
+INVENTORY = Shape(
+    column="inventory",
+    message="inventory.InventorySource",
+    fields={
+        "inventory.InventorySource": (
+            *("scope", "name", "serviceId", "uuid", "isAddress", "addressId", "nodeType"),
+            *("detectPoint", "properties", "mappingServiceId", "mappingTime"),
+            *("registerTime", "heartbeatTime"),
+        )
+    },
+    required=("scope",),
+)
+SPAN = Shape(
+    column="otlp",
+    message="otlp_trace.ResourceSpans",
+    fields={
+        "otlp_trace.ResourceSpans": ("resource", "scope_spans"),
+        "otlp_trace.Resource": ("attributes",),
+        "otlp_trace.ScopeSpans": ("spans",),
+        "otlp_trace.Span": (
+            *("trace_id", "span_id", "parent_span_id", "name", "kind", "start_time_unix_nano"),
+            *("end_time_unix_nano", "attributes", "status"),
+        ),
+        "otlp_trace.Status": ("code",),
+        "otlp_trace.KeyValue": ("key", "value"),
+        "otlp_trace.AnyValue": ("string_value", "int_value"),
+    },
+    required=("scope_spans.spans.trace_id", "scope_spans.spans.span_id"),
+    times=dict.fromkeys(_NANOS, TIME_MS_MAX * NANOS_OF_MS),
+)
+UPSTREAM_SEGMENT = Shape(
+    column="",
+    message="v2_trace.UpstreamSegment",
+    fields={
+        "v2_trace.UpstreamSegment": ("globalTraceIds", "segment"),
+        "v2_trace.UniqueId": ("idParts",),
+    },
+    required=(),
+)
+V2_SEGMENT = Shape(
+    column="v2",
+    message="v2_trace.SegmentObject",
+    fields={
+        "v2_trace.SegmentObject": ("traceSegmentId", "spans", "serviceInstanceId"),
+        "v2_trace.UniqueId": ("idParts",),
+        "v2_trace.SpanObjectV2": (
+            *("spanId", "parentSpanId", "startTime", "endTime", "refs", "operationNameId"),
+            *("operationName", "peerId", "peer", "spanType", "spanLayer", "componentId"),
+            "isError",
+        ),
+        "v2_trace.SegmentReference": (
+            *("refType", "parentTraceSegmentId", "parentSpanId", "parentServiceInstanceId"),
+            *("networkAddress", "networkAddressId", "parentEndpoint", "parentEndpointId"),
+        ),
+    },
+    required=("globalTraceIds", "traceSegmentId", "spans"),
+    times=_SPAN_TIMES,
+)
+
 SHAPES: Mapping[int, Shape] = {
     Kind.SEGMENT: SEGMENT,
     Kind.INSTANCE_PROPERTIES: PROPERTIES,
     Kind.INSTANCE_PING: PING,
+    Kind.INVENTORY: INVENTORY,
+    Kind.OTLP_TRACES: SPAN,
+    Kind.V2_SEGMENT: V2_SEGMENT,
 }
 
 
@@ -83,20 +157,24 @@ def _trimmed(message: str, kept: tuple[tuple[str, tuple[str, ...]], ...]) -> Des
     file = FileDescriptorProto(name=f"trimmed_{message}.proto", package="trimmed", syntax="proto3")
     for name, fields in kept:
         whole = DescriptorProto()
-        getattr(messages, name).DESCRIPTOR.CopyToProto(whole)
-        into = file.message_type.add(name=name)
+        attrgetter(name)(messages).DESCRIPTOR.CopyToProto(whole)
+        into = file.message_type.add(name=whole.name)
         into.field.extend(_plain(field) for field in whole.field if field.name in fields)
     pool = DescriptorPool()
     pool.Add(file)
-    return pool.FindMessageTypeByName(f"trimmed.{message}")
+    return pool.FindMessageTypeByName(f"trimmed.{message.rpartition('.')[2]}")
 
 
 def _plain(field: FieldDescriptorProto) -> FieldDescriptorProto:
-    """The field in the trimmed package: an enum as its number, a message by its trimmed name."""
+    """The field in the trimmed package: numbers as Spark has them, a message by its trimmed name,
+    a member of a oneof as a field of its own."""
     if field.type == FieldDescriptorProto.TYPE_ENUM:
         field.type = FieldDescriptorProto.TYPE_INT32
         field.ClearField("type_name")
+    elif field.type == FieldDescriptorProto.TYPE_FIXED64:
+        field.type = FieldDescriptorProto.TYPE_SFIXED64
     elif field.type == FieldDescriptorProto.TYPE_MESSAGE:
         field.type_name = f".trimmed.{field.type_name.rsplit('.', 1)[1]}"
     field.ClearField("json_name")
+    field.ClearField("oneof_index")
     return field

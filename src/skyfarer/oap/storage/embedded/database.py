@@ -53,6 +53,8 @@ class EmbeddedStorage(Writes, Reads, Inventories):
                 f"{path} has schema {version}, this program knows {schema.VERSION}: "
                 "start the newer program, or move the file away"
             )
+        if version < schema.VERSION:
+            schema.upgrade(connection)
         self._connection = connection
 
     def stop(self, timeout_s: float = 10.0) -> None:

@@ -13,6 +13,7 @@ from skyfarer.oap.core.storage import (
     Endpoint,
     Instance,
     Parked,
+    Record,
     Scope,
     Service,
 )
@@ -70,6 +71,21 @@ class Reads(ABC):
                 [entity_id, start_bucket, end_bucket],
             )
             found.update({bucket: Accumulators(*sums) for bucket, *sums in rows.fetchall()})
+        return found
+
+    def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
+        cursor, found = self._cursor(), list[Record]()
+        present = schema.present(cursor)
+        for day in days_between(day_of(start_bucket), day_of(end_bucket)):
+            if (table := schema.record_table(day)) not in present or len(found) >= limit:
+                continue
+            rows = cursor.execute(
+                f"""SELECT partition, sequence, kind, time_bucket, payload FROM {table}
+                WHERE kind = ? AND time_bucket BETWEEN ? AND ?
+                ORDER BY time_bucket, partition, sequence LIMIT ?""",
+                [kind, start_bucket, end_bucket, limit - len(found)],
+            )
+            found += [Record(*row) for row in rows.fetchall()]
         return found
 
     def parked(self, partition: str) -> list[Parked]:

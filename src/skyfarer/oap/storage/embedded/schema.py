@@ -3,6 +3,9 @@
 Time series lie in one table a day (`metrics_service_20261115`, `segment_20261115`), so that data
 expires by dropping whole tables. Names of such tables are built from an enum and an integer alone;
 everything that came from outside is a bound parameter.
+
+Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
+its segments are of the one kind that there was.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ import duckdb
 from skyfarer.oap.core.storage import Scope
 from skyfarer.oap.storage.embedded import inventory
 
-VERSION = 1
+VERSION = 2
+V3_SEGMENT = 1
+"""wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 
 FIXED = f"""
 CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY);
@@ -46,6 +51,17 @@ def metrics_table(scope: Scope, day: int) -> str:
     return f"metrics_{scope.value}_{day:08d}"
 
 
+def upgrade(cursor: duckdb.DuckDBPyConnection) -> None:
+    """Brings the tables of days in a file of version 1 up to date, in one transaction."""
+    cursor.begin()
+    for table in sorted(name for name in present(cursor) if name.startswith("segment_")):
+        cursor.execute(
+            f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS kind INTEGER DEFAULT {V3_SEGMENT}"
+        )
+    cursor.execute("UPDATE schema_version SET version = ?", [VERSION])
+    cursor.commit()
+
+
 def segment_table(day: int) -> str:
     return f"segment_{day:08d}"
 
@@ -62,7 +78,18 @@ def segment_ddl(day: int) -> str:
 CREATE TABLE IF NOT EXISTS {segment_table(day)} (
     segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
     service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, data_binary BLOB)"""
+    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER)"""
+
+
+def record_table(day: int) -> str:
+    return f"record_{day:08d}"
+
+
+def record_ddl(day: int) -> str:
+    return f"""
+CREATE TABLE IF NOT EXISTS {record_table(day)} (
+    partition VARCHAR, sequence BIGINT, kind INTEGER NOT NULL, time_bucket BIGINT NOT NULL,
+    payload BLOB, PRIMARY KEY (partition, sequence))"""
 
 
 def named(column: str) -> str:

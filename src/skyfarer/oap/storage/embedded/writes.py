@@ -53,6 +53,8 @@ class Writes(ABC):
             self._store_segments(cursor, batch.segments)
             for scope, deltas in batch.metrics.items():
                 self._merge_metrics(cursor, scope, deltas)
+            if batch.records is not None:
+                self._store_records(cursor, batch.partition, batch.records)
             if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
                 self._store_heartbeats(cursor, beats)
             if batch.parked:
@@ -81,9 +83,21 @@ class Writes(ABC):
                 f"""INSERT INTO {schema.segment_table(day)}
                 SELECT segment_id, trace_id, {schema.SERVICE_ID}, {schema.INSTANCE_ID},
                        {schema.ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
-                       latency, is_error, data_binary
+                       latency, is_error, data_binary, kind
                 FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
                 [day],
+            )
+
+    def _store_records(
+        self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
+    ) -> None:
+        for day in self._days(cursor, rows):
+            cursor.execute(schema.record_ddl(day))
+            cursor.execute(
+                f"""INSERT INTO {schema.record_table(day)}
+                SELECT ?, sequence, kind, bucket, payload
+                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
+                [partition, day],
             )
 
     def _merge_metrics(

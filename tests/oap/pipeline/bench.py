@@ -1,0 +1,151 @@
+"""A queue, a storage and the sink between them, and the names that v2 agents were given ids for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from pathlib import Path
+
+from google.protobuf.message import Message
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from skyfarer.base.clock import SystemClock
+from skyfarer.base.units import MIB
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.inventory import Inventory, InventoryScope
+from skyfarer.oap.core.storage import Accumulators, Applied, Scope
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.sink import BatchSink
+from skyfarer.oap.pipeline.sources.decode import PtarsDecoder
+from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.sources.shapes import SEGMENT, Shape
+from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.queue.consumer import Consumer
+from skyfarer.queue.reader import Reader
+from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.writer import Writer
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.wire.messages import SegmentObject, SegmentReference
+from skyfarer.wire.rpc import Kind
+
+NOON = 1_794_744_000_000
+BUCKET = 202611151200
+SHOP = ids.service_id("shop")
+
+
+WIDE = Shape(
+    column="segment",
+    message="SegmentObject",
+    fields={
+        **SEGMENT.fields,
+        "SpanObject": (
+            *SEGMENT.fields["SpanObject"],
+            *("parentSpanId", "peer", "spanLayer", "componentId"),
+        ),
+        "SegmentReference": tuple(SegmentReference.DESCRIPTOR.fields_by_name),
+    },
+    required=(),
+)
+
+
+def wide_form() -> StructType:
+    """More of a segment than the analysis keeps today."""
+    return from_arrow_schema(PtarsDecoder(WIDE).schema)
+
+
+class Inventories:
+    """The registry, in memory."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[InventoryScope, list[int]]] = []
+        self._known: dict[tuple[InventoryScope, int], Inventory] = {}
+
+    def add(self, scope: InventoryScope, sequence: int, name: str, service_id: int = 0) -> None:
+        one = Inventory(scope, name, service_id=service_id, sequence=sequence)
+        self._known[scope, sequence] = one
+
+    def inventories(self, scope: InventoryScope, row_ids: Sequence[str]) -> Mapping[str, Inventory]:
+        raise NotImplementedError(scope, row_ids)
+
+    def inventories_by_id(
+        self, scope: InventoryScope, sequences: Sequence[int]
+    ) -> Mapping[int, Inventory]:
+        self.asked.append((scope, list(sequences)))
+        found = {one: self._known.get((scope, one)) for one in sequences}
+        return {one: inventory for one, inventory in found.items() if inventory is not None}
+
+
+class Bench:
+    """A queue, a storage and the sink between them."""
+
+    def __init__(self, directory: Path, spark: SparkSession) -> None:
+        self._spark = spark
+        self.directory = directory / "queue"
+        settings = QueueSettings(
+            self.directory, MIB, 8 * MIB, record_bytes_max=MIB // 4, consumers=("analysis",)
+        )
+        self.writer = Writer(settings)
+        self.storage = EmbeddedStorage()
+        self.reader = Reader(self.directory)
+        self.consumer = Consumer(self.directory, "analysis")
+        self.registry = Registry()
+        self.inventories = Inventories()
+        self.times_applied = 0
+        self.clock, self.zone = SystemClock(), UTC
+        self.sink = BatchSink(
+            self.storage,
+            self.inventories,
+            self.reader,
+            self.consumer,
+            NamingSettings(10, 10, 12),
+            self.registry,
+            self.clock,
+            self._note_applied,
+        )
+
+    def _note_applied(self) -> None:
+        self.times_applied += 1
+
+    def start(self, path: Path) -> None:
+        self.writer.start()
+        self.reader.start()
+        self.consumer.start()
+        self.storage.start(path, self.zone)
+
+    def stop(self) -> None:
+        self.storage.stop()
+        self.consumer.stop()
+        self.reader.stop()
+        self.writer.stop(1)
+
+    def append(self, *segments: SegmentObject) -> None:
+        self.keep(Kind.SEGMENT, *segments)
+
+    def keep(self, kind: int, *messages: Message) -> None:
+        self.writer.append(kind, [bytes(one.SerializeToString()) for one in messages])
+
+    def batch(self, start: int, end: int, decoder: str = "ptars") -> DataFrame:
+        reader = self._spark.read.format(QueueSource.name()).option("decoder", decoder)
+        options = {"directory": self.directory, "start": start, "end": end, "splits": 2}
+        return reader.options(**{key: str(value) for key, value in options.items()}).load()
+
+    def apply(self, start: int | None = None) -> None:
+        first = self.storage.applied(self.reader.queue_id) if start is None else start
+        self.sink(self.batch(first, self.writer.writing), 0)
+
+    def parked(self) -> list[tuple[int, str, bytes]]:
+        """(sequence, the reason's code, payload) of each."""
+        found = self.storage.parked(self.reader.queue_id)
+        return [(one.sequence, one.reason.partition(":")[0], one.payload) for one in found]
+
+    def progress(self) -> Applied:
+        return self.storage.progress(self.reader.queue_id)
+
+    def calls(self, scope: Scope = Scope.SERVICE, entity: str = SHOP) -> dict[int, Accumulators]:
+        return self.storage.series(scope, entity, BUCKET, BUCKET + 59)
+
+    def stored(self) -> list[tuple[object, ...]]:
+        rows = self.storage._cursor().execute("FROM segment_20261115 ORDER BY segment_id")
+        return rows.fetchall()

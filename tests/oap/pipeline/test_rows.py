@@ -1,0 +1,151 @@
+"""Records of every shape as rows, without Spark: both decoders, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from skyfarer.base.units import KIB, MIB
+from skyfarer.oap.pipeline.sources.queue import QueueStreamReader
+from skyfarer.oap.pipeline.sources.rows import rows
+from skyfarer.oap.pipeline.sources.shapes import TIME_MS_MAX
+from skyfarer.oap.pipeline.sources.weight import OF_EXPORT
+from skyfarer.queue.reader import Reader
+from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.writer import Writer
+from skyfarer.wire.messages import SegmentObject, SpanObject, inventory
+from skyfarer.wire.messages import otlp_trace as otlp
+from skyfarer.wire.messages import v2_trace as v2
+from skyfarer.wire.rpc import Kind
+
+NOON = 1_794_744_000_000
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(QueueSettings(tmp_path, MIB, 8 * MIB, record_bytes_max=MIB // 4))
+    writer.start()
+    yield writer
+    writer.stop(1)
+
+
+def read(directory: Path, decoder: str = "ptars") -> list[dict[str, Any]]:
+    """The rows in the order of the queue, without the columns that say nothing."""
+    reader = Reader(directory)
+    reader.start()
+    batches = [one for run in reader.runs(0, reader.writing()) for one in rows(run, decoder)]
+    found = [row for batch in batches for row in batch.to_pylist()]
+    reader.stop()
+    found.sort(key=lambda row: (row["sequence"], row["part"]))
+    return [{key: value for key, value in row.items() if value is not None} for row in found]
+
+
+def span(**fields: Any) -> bytes:
+    one = SpanObject(**{"startTime": NOON, "endTime": NOON + 1, **fields})
+    return SegmentObject(traceSegmentId="s", service="shop", spans=[one]).SerializeToString()
+
+
+def v2_span(**fields: Any) -> bytes:
+    one = v2.SpanObjectV2(**{"startTime": NOON, "endTime": NOON + 1, **fields})
+    identifier = v2.UniqueId(idParts=[1, 2, 3])
+    inner = v2.SegmentObject(traceSegmentId=identifier, spans=[one], serviceInstanceId=2)
+    whole = v2.UpstreamSegment(globalTraceIds=[identifier], segment=inner.SerializeToString())
+    return whole.SerializeToString()
+
+
+def export(*spans: otlp.Span) -> bytes:
+    within = otlp.ResourceSpans(scope_spans=[otlp.ScopeSpans(spans=spans)])
+    return otlp.ExportTraceServiceRequest(resource_spans=[within]).SerializeToString()
+
+
+def otlp_span(number: int = 1, **fields: Any) -> otlp.Span:
+    ids = {"trace_id": b"t" * 16, "span_id": bytes([number]) * 8}
+    return otlp.Span(**{**ids, "start_time_unix_nano": NOON * 1_000_000, **fields})
+
+
+def test_both_decoders_give_the_same_rows_of_every_shape(queue: Writer, tmp_path: Path) -> None:
+    source = inventory.InventorySource(scope=14, name="shop", heartbeatTime=NOON)
+    status = otlp.Status(code=2)
+    value = otlp.AnyValue(int_value=80)
+    told = otlp_span(2, status=status, attributes=[otlp.KeyValue(key="server.port", value=value)])
+    queue.append(Kind.SEGMENT, [span()])
+    queue.append(Kind.INVENTORY, [source.SerializeToString(), b""])
+    queue.append(Kind.OTLP_TRACES, [export(otlp_span(), told, otlp.Span()), b""])
+    queue.append(Kind.V2_SEGMENT, [v2_span(refs=[v2.SegmentReference(parentEndpointId=7)]), b""])
+    queue.append(Kind.LOG, [b"\xff as it comes"])
+    queue.append(777, [b"?"])
+    native, plain = (read(tmp_path, decoder) for decoder in ("ptars", "protobuf"))
+    assert native == plain
+    assert [(row["sequence"], row["part"], row.get("reason", "")[:10]) for row in native] == [
+        *((0, 0, ""), (1, 0, ""), (2, 0, "incomplete")),
+        *((3, 0, ""), (3, 1, ""), (3, 2, "incomplete"), (4, 0, "")),
+        *((5, 0, ""), (6, 0, "incomplete"), (7, 0, ""), (8, 0, "unknown_ki")),
+    ]
+    assert native[1]["inventory"]["heartbeatTime"] == NOON
+    assert native[4]["otlp"]["scope_spans"][0]["spans"][0]["status"] == {"code": 2}
+    assert native[7]["v2"]["spans"][0]["refs"][0]["parentEndpointId"] == 7
+    assert native[9].keys() == {"sequence", "part", "kind"}
+
+
+NS = 1_000_000
+TIMES = [
+    *((Kind.SEGMENT, span, "startTime", 1), (Kind.SEGMENT, span, "endTime", 1)),
+    *((Kind.V2_SEGMENT, v2_span, "startTime", 1), (Kind.V2_SEGMENT, v2_span, "endTime", 1)),
+    *(
+        (Kind.OTLP_TRACES, lambda **fields: export(otlp_span(**fields)), name, NS)
+        for name in ("start_time_unix_nano", "end_time_unix_nano")
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "made", "name", "unit"), TIMES)
+def test_a_time_that_no_calendar_holds_is_no_time(
+    queue: Writer, tmp_path: Path, kind: Kind, made: Any, name: str, unit: int
+) -> None:
+    most = TIME_MS_MAX * unit
+    strange = [most + 1, 2**63 - 1, 2**64 - 1 if unit == NS else -1]
+    payloads = [made(**{name: time}) for time in (0, strange[0], most, *strange[1:], NOON * unit)]
+    queue.append(kind, payloads)
+    reasons = [row.get("reason", "").partition(":")[0] for row in read(tmp_path)]
+    assert reasons == ["", "implausible", "", "implausible", "implausible", ""]
+
+
+def test_only_the_record_with_the_strange_span_is_told_apart(queue: Writer, tmp_path: Path) -> None:
+    good = SpanObject(startTime=NOON, endTime=NOON)
+    one = SegmentObject(traceSegmentId="s", service="shop", spans=[good] * 3)
+    two = SegmentObject(traceSegmentId="s", service="shop", spans=[good, SpanObject(startTime=-1)])
+    queue.append(Kind.SEGMENT, [message.SerializeToString() for message in (one, two, one)])
+    assert [row.get("reason", "")[:11] for row in read(tmp_path)] == ["", "implausible", ""]
+
+
+def reached(directory: Path, start: int, weight_max: int, records_max: int = 1000) -> int:
+    options = {"directory": str(directory), "start": "0", "splits": "1"}
+    options |= {"records_max": str(records_max), "weight_max": str(weight_max)}
+    stream = QueueStreamReader(options)
+    offset = stream.latestOffset({"sequence": start}, ReadMaxRows(records_max))
+    stream.stop()
+    return offset["sequence"]
+
+
+def test_a_batch_ends_before_it_is_too_heavy(queue: Writer, tmp_path: Path) -> None:
+    """Over the end of a queue file of one MiB, too: 40 records are 4 MiB."""
+    for _ in range(40):
+        queue.append(Kind.LOG, [bytes(100 * KIB)])
+    assert reached(tmp_path, 0, MIB) == 10
+    assert reached(tmp_path, 10, MIB) == 20
+    assert reached(tmp_path, 35, MIB) == 40
+    assert reached(tmp_path, 0, 100 * MIB) == 40
+    assert reached(tmp_path, 0, 100 * MIB, records_max=7) == 7
+    assert reached(tmp_path, 40, MIB) == 40
+
+
+def test_an_export_weighs_more_than_its_bytes_and_one_record_is_never_too_heavy(
+    queue: Writer, tmp_path: Path
+) -> None:
+    queue.append(Kind.OTLP_TRACES, [bytes(KIB)] * 20)
+    assert reached(tmp_path, 0, 10 * OF_EXPORT * KIB) == 10
+    assert reached(tmp_path, 5, 1) == 6
