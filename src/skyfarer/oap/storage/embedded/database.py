@@ -17,10 +17,11 @@ import duckdb
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.reads import Reads
+from skyfarer.oap.storage.embedded.traces import TraceReads
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Writes, Reads):
+class EmbeddedStorage(Writes, Reads, TraceReads):
     """The whole storage contract (Writer and Reader) on one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:

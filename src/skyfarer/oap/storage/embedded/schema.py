@@ -7,11 +7,16 @@ everything that came from outside is a bound parameter.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import duckdb
 
 from skyfarer.oap.core.storage import Scope
 
 VERSION = 1
+
+_SEGMENTS = re.compile("segment_([0-9]{8})")
 
 FIXED = f"""
 CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY);
@@ -48,6 +53,11 @@ def segment_table(day: int) -> str:
     return f"segment_{day:08d}"
 
 
+def segment_days(tables: Iterable[str]) -> list[int]:
+    """The days that have segments, in order."""
+    return sorted(int(found[1]) for name in tables if (found := _SEGMENTS.fullmatch(name)))
+
+
 def metrics_ddl(scope: Scope, day: int) -> str:
     return f"""
 CREATE TABLE IF NOT EXISTS {metrics_table(scope, day)} (
@@ -60,7 +70,8 @@ def segment_ddl(day: int) -> str:
 CREATE TABLE IF NOT EXISTS {segment_table(day)} (
     segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
     service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, data_binary BLOB)"""
+    latency BIGINT, is_error BOOLEAN, kind INTEGER NOT NULL, data_binary BLOB);
+CREATE INDEX IF NOT EXISTS {segment_table(day)}_trace_id ON {segment_table(day)} (trace_id)"""
 
 
 def named(column: str) -> str:
