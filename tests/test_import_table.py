@@ -22,7 +22,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.storage": ("base", "telemetry", "oap.core"),
-    "oap.query": ("base", "telemetry", "oap.core"),
+    "oap.query": ("base", "telemetry", "wire", "oap.core"),
     "oap.boot": ("base", "telemetry", "queue", "oap"),
     "oap": (),
     "ui": ("base",),
@@ -40,6 +40,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "duckdb": ("oap.storage",),
     "google": (
         "oap.pipeline",
+        "oap.query.traces",
         "wire.generated",
         "wire.messages",
         "satellite.gatherers.proto_json",
