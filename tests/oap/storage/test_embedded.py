@@ -12,12 +12,11 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from contracts.storage_contract import NOON, StorageContract, TraceContract, batch, delta, segment
-from skyfarer.base.errors import PermanentError, RetryableError
+from contracts.storage_contract import NOON, StorageContract, batch, delta, segment
+from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Scope
 from skyfarer.oap.storage.embedded import EmbeddedStorage
-from skyfarer.oap.storage.embedded.traces import bounded
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
     storage.stop()
 
 
-class TestEmbeddedStorage(StorageContract, TraceContract):
+class TestEmbeddedStorage(StorageContract):
     pass
 
 
@@ -135,21 +134,3 @@ def test_a_killed_process_keeps_what_was_applied_and_nothing_in_part(tmp_path: P
 
 def test_noon_is_where_the_contract_says() -> None:
     assert NOON == 1_794_744_000_000
-
-
-def test_a_search_without_an_end_is_given_up_and_the_storage_goes_on(
-    storage: EmbeddedStorage,
-) -> None:
-    cursor = storage._cursor()
-    with pytest.raises(RetryableError, match="ask for a shorter time"), bounded(cursor, 0.2):
-        cursor.execute("SELECT sum(sin(a.range)) FROM range(10_000_000) a, range(10_000_000)")
-    assert storage.trace("t", 1, 1) == []
-
-
-def test_a_trace_is_found_by_the_index(storage: EmbeddedStorage) -> None:
-    storage.apply(batch(0, 5000, [segment(f"s{n}", trace_id=f"t{n}") for n in range(5000)]))
-    query = (
-        "EXPLAIN ANALYZE SELECT segment_id, rowid FROM segment_20261115 WHERE trace_id = ? LIMIT 9"
-    )
-    ((_, plan),) = storage._cursor().execute(query, ["t4711"]).fetchall()
-    assert "Index Scan" in plan

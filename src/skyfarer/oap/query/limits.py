@@ -35,6 +35,7 @@ TRACE_SEGMENTS_MAX = 10_000  # of OpenTelemetry each span is a segment
 TRACE_SPANS_MAX = 10_000
 TRACE_ENTRIES_MAX = 100_000  # references, tags and logs
 TRACE_BYTES_MAX = 32 * MIB
+TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
 TEXT_CHARS_MAX = 64 * KIB  # of a tag or a log
 WORKERS = 8

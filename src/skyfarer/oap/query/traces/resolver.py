@@ -11,9 +11,8 @@ from skyfarer.oap.core.traces import SegmentBrief, TraceCondition, TraceOrder, T
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
-from skyfarer.oap.query.traces.registered import Names
 from skyfarer.oap.query.traces.segments import Segments, part_name
-from skyfarer.oap.query.traces.span import Allowance, Span, View
+from skyfarer.oap.query.traces.span import Allowance, View
 from skyfarer.oap.query.traces.tree import in_tree_order
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ class Traces:
 
     def __init__(self, reader: TraceReader, inventories: InventoryReader | None = None) -> None:
         self._reader = reader
-        self._segments = Segments(Names(inventories))
+        self._inventories = inventories
 
     def table(self) -> dict[str, Callable[..., object]]:
         return {
@@ -53,9 +52,8 @@ class Traces:
     ) -> View:
         stored = self._reader.trace(traceId, limits.TRACE_SEGMENTS_MAX, limits.TRACE_BYTES_MAX)
         allowance = Allowance(limits.TRACE_SPANS_MAX, limits.TRACE_ENTRIES_MAX)
-        spans: list[Span] = []
-        for segment in stored:
-            spans += self._segments.spans(segment, allowance)
+        segments = Segments(self._inventories, allowance)
+        spans = [span for segment in stored for span in segments.spans(segment)]
         if len(spans) == limits.TRACE_SPANS_MAX:
             log.warning("trace %s is shown up to %d spans", traceId[:80], len(spans))
         return {"spans": [span.view() for span in in_tree_order(spans)]}

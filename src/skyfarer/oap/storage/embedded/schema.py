@@ -16,8 +16,6 @@ from skyfarer.oap.core.storage import Scope
 
 VERSION = 1
 
-_SEGMENTS = re.compile("segment_([0-9]{8})")
-
 FIXED = f"""
 CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY);
 INSERT INTO schema_version SELECT {VERSION} WHERE NOT EXISTS (FROM schema_version);
@@ -53,11 +51,6 @@ def segment_table(day: int) -> str:
     return f"segment_{day:08d}"
 
 
-def segment_days(tables: Iterable[str]) -> list[int]:
-    """The days that have segments, in order."""
-    return sorted(int(found[1]) for name in tables if (found := _SEGMENTS.fullmatch(name)))
-
-
 def metrics_ddl(scope: Scope, day: int) -> str:
     return f"""
 CREATE TABLE IF NOT EXISTS {metrics_table(scope, day)} (
@@ -70,8 +63,7 @@ def segment_ddl(day: int) -> str:
 CREATE TABLE IF NOT EXISTS {segment_table(day)} (
     segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
     service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, kind INTEGER NOT NULL, data_binary BLOB);
-CREATE INDEX IF NOT EXISTS {segment_table(day)}_trace_id ON {segment_table(day)} (trace_id)"""
+    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER)"""
 
 
 def named(column: str) -> str:
@@ -87,3 +79,15 @@ ENTITY_ID = {
     Scope.INSTANCE: INSTANCE_ID,
     Scope.ENDPOINT: ENDPOINT_ID,
 }
+
+_SEGMENTS = re.compile("segment_([0-9]{8})")
+
+
+def segment_index(day: int) -> str:
+    table = segment_table(day)
+    return f"CREATE INDEX IF NOT EXISTS {table}_trace_id ON {table} (trace_id)"
+
+
+def segment_days(tables: Iterable[str]) -> list[int]:
+    """The days that have segments, in order."""
+    return sorted(int(found[1]) for name in tables if (found := _SEGMENTS.fullmatch(name)))

@@ -79,11 +79,12 @@ class Writes(ABC):
             rows = rows.append_column("kind", pa.array([_SEGMENT_KIND] * rows.num_rows, pa.int32()))
         for day in self._days(cursor, rows):
             cursor.execute(schema.segment_ddl(day))
+            cursor.execute(schema.segment_index(day))
             cursor.execute(
                 f"""INSERT INTO {schema.segment_table(day)}
                 SELECT segment_id, trace_id, {schema.SERVICE_ID}, {schema.INSTANCE_ID},
                        {schema.ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
-                       latency, is_error, kind, data_binary
+                       latency, is_error, data_binary, kind
                 FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
                 [day],
             )

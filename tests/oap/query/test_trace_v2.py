@@ -1,4 +1,4 @@
-"""Spans that other protocols than SkyWalking's third brought, through the HTTP door."""
+"""Spans that the v2 protocol brought, through the HTTP door."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from skyfarer.wire.rpc import Kind
 
 # Scope, id, name: what the v2 agents of these tests have registered.
 REGISTERED = (
-    (InventoryScope.SERVICE, 2, "shop"),
-    (InventoryScope.SERVICE_INSTANCE, 2, "shop-pid:7@host"),
     (InventoryScope.ENDPOINT, 2, "/pay"),
     (InventoryScope.NETWORK_ADDRESS, 2, "db:5432"),
 )
@@ -70,8 +68,8 @@ def test_ids_of_the_second_protocol_are_shown_as_the_names_they_stand_for(shelf,
                 "type": "CROSS_THREAD",
             }
         ],
-        "serviceCode": "shop",
-        "serviceInstanceName": "shop-pid:7@host",
+        "serviceCode": "stored",
+        "serviceInstanceName": "stored-1",
         "startTime": eight,
         "endTime": eight + 9,
         "endpointName": "/pay",
