@@ -17,11 +17,10 @@ import duckdb
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.reads import Reads
-from skyfarer.oap.storage.embedded.traces import TraceReads
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Writes, Reads, TraceReads):
+class EmbeddedStorage(Writes, Reads):
     """The whole storage contract (Writer and Reader) on one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:
