@@ -19,14 +19,14 @@ def found(storage: Any, order: TraceOrder = TraceOrder.START_TIME, **asked: Any)
 class TraceContract:
     def test_a_trace_is_its_segments_of_all_days_by_start_time(self, storage: Any) -> None:
         day = 86_400_000
-        rows = [segment("b", NOON + 1, kind=25), segment("c", NOON + day), segment("a", NOON)]
+        rows = [segment("b", NOON + 1, kind=25), segment("a", NOON + day), segment("c", NOON)]
         storage.apply(batch(0, 4, [*rows, segment("d", trace_id="other")]))
         trace = storage.trace("t", 10, 1000)
-        assert [stored.brief.segment_id for stored in trace] == ["a", "b", "c"]
+        assert [stored.brief.segment_id for stored in trace] == ["c", "b", "a"]
         assert [stored.kind for stored in trace] == [1, 25, 1]
         assert trace[0].data == b"\x00raw"
         instance, endpoint = ids.instance_id(SHOP, "shop-1"), ids.endpoint_id(SHOP, "/pay")
-        expected = SegmentBrief("a", "t", SHOP, instance, endpoint, NOON, 12, False)
+        expected = SegmentBrief("c", "t", SHOP, instance, endpoint, NOON, 12, False)
         assert trace[0].brief == expected
 
     def test_a_trace_nobody_sent_has_no_segments(self, storage: Any) -> None:

@@ -180,7 +180,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
         Registry(),
         HandClock(NOW_MS),
         ZONE,
-        inventories,
+        inventories=inventories,
     )
     server.start()
     try:

@@ -117,6 +117,15 @@ def test_spans_in_a_circle_and_repeated_spans_are_each_shown_once(shelf, eight, 
     assert shelf.operations(fresh) == ["root", "child", "root", "x", "y", "z", "self"]
 
 
+def test_spans_without_a_parent_stand_by_their_start(shelf, eight, fresh):
+    made = SegmentObject(traceId=fresh, traceSegmentId=fresh, service="a", serviceInstance="a")
+    for number, start in ((5, 2), (3, 0), (8, 1)):
+        name = f"at {start}"
+        made.spans.add(spanId=number, parentSpanId=99, operationName=name, startTime=eight + start)
+    shelf.put(made)
+    assert shelf.operations(fresh) == ["at 0", "at 1", "at 2"]
+
+
 def test_the_last_of_several_references_is_the_parent(shelf, eight, fresh):
     a = segment("a", "a", "a", eight, 9, trace_id=fresh)
     b = segment("b", "b", "b", eight + 1, 9, trace_id=fresh)

@@ -93,12 +93,14 @@ def test_names_that_were_sent_win_and_ids_nobody_knows_are_empty(shelf, eight, f
         shelf, eight, fresh,
         v2.SpanObjectV2(spanId=0, operationNameId=2, peerId=2, componentId=5, **named),
         v2.SpanObjectV2(spanId=1, operationNameId=99, peerId=99, componentId=5),
+        v2.SpanObjectV2(spanId=2, operationNameId=2, peerId=2),
         serviceId=77, serviceInstanceId=77,
     )  # fmt: skip
-    first, second = shelf.spans(fresh)
+    first, second, third = shelf.spans(fresh)
     shown = ("endpointName", "peer", "component", "serviceCode", "serviceInstanceName")
     assert [first[key] for key in shown] == ["own", "own:1", "own-lib", "stored", "stored-1"]
     assert [second[key] for key in shown] == ["", "", "Mysql", "stored", "stored-1"]
+    assert [third[key] for key in shown[:2]] == ["/pay", "db:5432"]
 
 
 def test_an_envelope_without_a_readable_segment_is_one_span(shelf, eight, fresh):
