@@ -134,6 +134,7 @@ def test_a_segment_is_stored_with_its_own_bytes(bench: Bench) -> None:
     assert row == (
         *("a", one.traceId, SHOP, *parts, 20261115120001, NOON + 1_234, 40, False),
         one.SerializeToString(),
+        Kind.SEGMENT,
     )
 
 
