@@ -22,7 +22,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.storage": ("base", "telemetry", "oap.core"),
-    "oap.query": ("base", "telemetry", "oap.core"),
+    "oap.query": ("base", "telemetry", "wire", "oap.core"),
     "oap.boot": ("base", "telemetry", "wire", "queue", "oap"),
     "oap": (),
     "ui": ("base",),
@@ -41,6 +41,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "google": (
         "oap.pipeline",
         "oap.receivers.answers",
+        "oap.query.traces",
         "wire.generated",
         "wire.messages",
         "wire.http.proto_json",

@@ -11,6 +11,7 @@ from threading import Event
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Accumulators, Applied, Endpoint, Instance, Scope, Service
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
+from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
 from skyfarer.telemetry.ledger import Ledger
 
 ALWAYS = (0, 9999_12_31_23_59)
@@ -94,6 +95,17 @@ class MemoryReader:
         self._admit()
         rows = list(self._rows.get((scope, entity_id), {}).items())
         return {bucket: row for bucket, row in rows if start_bucket <= bucket <= end_bucket}
+
+    def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
+        """It holds no segments."""
+        self._admit()
+        return []
+
+    def traces(
+        self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
+    ) -> list[SegmentBrief]:
+        self._admit()
+        return []
 
     def progress(self, partition: str) -> Applied:
         self._admit()

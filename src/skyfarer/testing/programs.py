@@ -119,6 +119,17 @@ class Program:
                 self.kill()
 
 
+_TRACE = """query ($id: ID!) {
+  queryTrace(traceId: $id) {
+    spans {
+      traceId segmentId spanId parentSpanId refs { traceId parentSegmentId parentSpanId type }
+      serviceCode serviceInstanceName startTime endTime endpointName type peer component isError
+      layer tags { key value } logs { time data { key value } }
+    }
+  }
+}"""
+
+
 class Oap(Program):
     def __init__(self, directory: Path, **environ: str) -> None:
         self.data = directory / "oap"
@@ -150,6 +161,11 @@ class Oap(Program):
         assert "errors" not in answer, answer["errors"]
         data: dict[str, Any] = answer["data"]
         return data
+
+    def trace(self, trace_id: str) -> list[dict[str, Any]]:
+        """The spans of a trace, parents before children."""
+        spans: list[dict[str, Any]] = self.graphql(_TRACE, id=trace_id)["queryTrace"]["spans"]
+        return spans
 
     def ledger(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.url}/status/ledger", timeout=30) as response:

@@ -1,21 +1,33 @@
-"""A query server on a memory reader with the clock held still, and a client of its HTTP door."""
+"""Query servers with the clock held still, and a client of their HTTP door.
+
+`oap` reads from memory. `shelf` reads from a real storage, which its tests fill through the Writer;
+it is shared by the tests of a file, so each has traces and services of its own.
+"""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from itertools import count
 from typing import Any
 
 import httpx
 import pytest
 
+from contracts.storage_contract import batch, segment
+from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.query import QueryServer
+from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.clock import HandClock
 from skyfarer.testing.memory_reader import MemoryReader
+from skyfarer.wire.messages import SegmentObject
+from skyfarer.wire.rpc import Kind
+
+_numbers = count(1)
 
 ZONE = timezone(timedelta(hours=8))
 NOW_MS = int(datetime(2026, 11, 15, 8, 17, 42, tzinfo=ZONE).timestamp() * 1000)
@@ -32,17 +44,29 @@ def server_of(
     return QueryServer(*(listener, reader, reader.ledger, health, registry, clock, ZONE), tls=tls)
 
 
+# The fields that SkyWalking's page selects.
+QUERY_TRACE = """
+query queryTrace($traceId: ID!) {
+  trace: queryTrace(traceId: $traceId) {
+    spans {
+      traceId segmentId spanId parentSpanId
+      refs { traceId parentSegmentId parentSpanId type }
+      serviceCode serviceInstanceName startTime endTime endpointName type peer component isError
+      layer tags { key value } logs { time data { key value } }
+      attachedEvents {
+        startTime { seconds nanos } event endTime { seconds nanos }
+        tags { key value } summary { key value }
+      }
+    }
+  }
+}"""
+
+
 @dataclass
-class Oap:
-    """Everything a test may touch of one running query server."""
+class Asking:
+    """A client of the HTTP door."""
 
-    reader: MemoryReader
-    health: Health
-    registry: Registry
     http: httpx.Client
-
-    def another(self, health: Health, tls: Callable[[], Any] | None = None) -> QueryServer:
-        return server_of(self.reader, health, self.registry, tls)
 
     def ask(self, query: str, **variables: Any) -> dict[str, Any]:
         """The data; an error of any kind fails the test that did not expect one."""
@@ -63,6 +87,78 @@ class Oap:
         return answer
 
 
+@dataclass
+class Oap(Asking):
+    """Everything a test may touch of one running query server."""
+
+    reader: MemoryReader
+    health: Health
+    registry: Registry
+
+    def another(self, health: Health, tls: Callable[[], Any] | None = None) -> QueryServer:
+        return server_of(self.reader, health, self.registry, tls)
+
+
+@dataclass
+class Inventories:
+    """What was registered, by id."""
+
+    known: list[Inventory] = field(default_factory=list)
+
+    def inventories(self, scope: InventoryScope, row_ids: Sequence[str]) -> Mapping[str, Inventory]:
+        raise NotImplementedError("the query room asks by id alone")
+
+    def inventories_by_id(
+        self, scope: InventoryScope, sequences: Sequence[int]
+    ) -> Mapping[int, Inventory]:
+        return {
+            one.sequence: one
+            for one in self.known
+            if one.scope is scope and one.sequence in sequences
+        }
+
+
+@dataclass
+class Shelf(Asking):
+    """A query server on a real storage."""
+
+    storage: EmbeddedStorage
+    inventories: Inventories
+
+    def spans(self, trace_id: str) -> list[dict[str, Any]]:
+        spans = self.ask(QUERY_TRACE, traceId=trace_id)["trace"]["spans"]
+        assert isinstance(spans, list)
+        return spans
+
+    def operations(self, trace_id: str) -> list[str]:
+        return [span["endpointName"] for span in self.spans(trace_id)]
+
+    def put(self, *segments: SegmentObject) -> None:
+        for one in segments:
+            self.put_as(one, Kind.SEGMENT, one.SerializeToString())
+
+    def put_as(self, message: SegmentObject, kind: Kind, data: bytes) -> None:
+        """Stored with what the analysis knows of `message`, and with `data` for its bytes."""
+        applied = self.storage.applied("queue-a")
+        row = row_of(message) | {"kind": kind, "data_binary": data}
+        self.storage.apply(batch(applied, applied + 1, [row]))
+
+
+def row_of(message: SegmentObject) -> dict[str, Any]:
+    """What the analysis makes of a segment."""
+    start_ms = min(span.startTime for span in message.spans)
+    return segment(
+        message.traceSegmentId,
+        start_ms,
+        trace_id=message.traceId,
+        service=message.service,
+        instance=message.serviceInstance,
+        endpoint=message.spans[-1].operationName,
+        latency=max(span.endTime for span in message.spans) - start_ms,
+        is_error=any(span.isError for span in message.spans),
+    )
+
+
 @pytest.fixture
 def oap() -> Iterator[Oap]:
     reader, health, registry = MemoryReader(), Health(), Registry()
@@ -71,9 +167,45 @@ def oap() -> Iterator[Oap]:
     server.start()
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as http:
-            yield Oap(reader, health, registry, http)
+            yield Oap(http, reader, health, registry)
     finally:
         server.stop(5)
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    storage, inventories, health = EmbeddedStorage(), Inventories(), Health()
+    storage.start(tmp_path_factory.mktemp("storage") / "skyfarer.duckdb", ZONE)
+    health.started()
+    server = QueryServer(
+        socket.create_server(("127.0.0.1", 0)),
+        storage,
+        MemoryReader().ledger,
+        health,
+        Registry(),
+        HandClock(NOW_MS),
+        ZONE,
+        inventories=inventories,
+    )
+    server.start()
+    try:
+        url = f"http://127.0.0.1:{server.port}"
+        with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
+            yield Shelf(http, storage, inventories)
+    finally:
+        server.stop(5)
+        storage.stop()
+
+
+@pytest.fixture
+def eight() -> int:
+    return int(datetime(2026, 11, 15, 8, 0, tzinfo=ZONE).timestamp() * 1000)
+
+
+@pytest.fixture
+def fresh() -> str:
+    """A name no other test has."""
+    return f"fresh-{next(_numbers)}"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from skyfarer.oap.core.inventory import Inventory
+from skyfarer.oap.core.traces import TraceReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +143,7 @@ class Writer(Protocol):
         """
 
 
-class Reader(Protocol):
+class Reader(TraceReader, Protocol):
     def services(self, layer: str | None) -> list[Service]: ...
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:

@@ -88,6 +88,16 @@ class Duration:
         last = _MINUTES.get(self.step, (1, 0, 1))[1]
         return _bucket(self.end, Step.MINUTE) + last
 
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """The first and the last second bucket."""
+        if self.step is Step.SECOND:
+            return (
+                self.start_minute * 100 + self.start.second,
+                self.end_minute * 100 + self.end.second,
+            )
+        return self.start_minute * 100, self.end_minute * 100 + 59
+
     def points(self, zone: tzinfo) -> list[Point]:
         """Every bucket in order. An hour that the clock repeats is one bucket, and one point."""
         if self.step is Step.SECOND:

@@ -30,9 +30,21 @@ DEPTH_MAX = 16
 NESTING_MAX = 64  # fields, inline fragments and spreads alike, so that no walk runs out of stack
 ERRORS_MAX = 20
 ENDPOINTS_MAX = 1_000
+TRACES_PAGE_MAX = 1_000
+TRACES_REACH_MAX = 10_000  # as far as one can page
+TRACE_SEGMENTS_MAX = 10_000  # of OpenTelemetry each span is a segment
+TRACE_SPANS_MAX = 10_000
+TRACE_ENTRIES_MAX = 100_000  # references, tags and logs
+TRACE_BYTES_MAX = 32 * MIB
+TRACE_LOOKUPS_MAX = 500  # reads of names for ids
+NAME_CHARS_MAX = 1_024
+TEXT_CHARS_MAX = 64 * KIB  # of a tag or a log
 WORKERS = 8
 REQUESTS_WAITING_MAX = 128
 CONNECTIONS_MAX = 512
+
+# Root fields that cost more than one field each: as if they selected so many.
+WEIGHTS = {"queryTrace": 500, "queryBasicTraces": 100}
 
 # Parsed documents are remembered, since clients send the same few again and again.
 DOCUMENTS_REMEMBERED_MAX = 64
@@ -83,7 +95,7 @@ class _Measure:
     def _of_node(self, node: object) -> tuple[int, int]:
         if isinstance(node, FieldNode):
             fields, depth = self.of(node.selection_set)
-            return fields + 1, depth + 1
+            return fields + WEIGHTS.get(node.name.value, 1), depth + 1
         if isinstance(node, InlineFragmentNode):
             return self.of(node.selection_set)
         assert isinstance(node, FragmentSpreadNode)

@@ -8,11 +8,13 @@ from typing import Any
 
 from skyfarer import __version__
 from skyfarer.base.clock import Clock
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Endpoint, Instance, Reader, Service
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Value
 from skyfarer.oap.query.limits import ENDPOINTS_MAX
+from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
 
 # The protocol this room speaks: swctl picks its documents by it (≥ 9 metadata v2, ≥ 10.2 endpoints
@@ -39,12 +41,20 @@ View = dict[str, object]
 class Resolvers:
     """Any thread; blocks on storage. Arguments arrive coerced and checked against the schema."""
 
-    def __init__(self, reader: Reader, health: Health, clock: Clock, zone: tzinfo) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        health: Health,
+        clock: Clock,
+        zone: tzinfo,
+        inventories: InventoryReader | None = None,
+    ) -> None:
         self._reader = reader
         self._health = health
         self._clock = clock
         self._zone = zone
         self._expressions = Expressions(reader, zone)
+        self._traces = Traces(reader, inventories)
 
     def table(self) -> dict[str, Callable[..., object]]:
         return {
@@ -56,6 +66,7 @@ class Resolvers:
             "listInstances": self.instances,
             "findEndpoint": self.endpoints,
             "execExpression": self.expression,
+            **self._traces.table(),
         }
 
     def version(self) -> str:

@@ -14,6 +14,7 @@ import uvicorn
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine
@@ -52,8 +53,9 @@ class QueryServer:
 
     `start` returns when requests are answered: with 503 until `health` has started, so it may come
     before storage. `stop` lets requests in flight end within its time and closes the port; it is
-    safe twice and unstarted. `reader` and `ledger` are called from several threads at once, `posts`
-    on the server's event loop. `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
+    safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
+    protocol stay unnamed) are called from several threads at once, `posts` on the server's event
+    loop. `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class QueryServer:
         registry: Registry,
         clock: Clock,
         zone: tzinfo,
+        inventories: InventoryReader | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
     ) -> None:
@@ -72,7 +75,8 @@ class QueryServer:
         self._listener = listener
         self._ledger = ledger
         self._health = health
-        self._engine = Engine(Resolvers(reader, health, clock, zone), registry, clock)
+        resolvers = Resolvers(reader, health, clock, zone, inventories)
+        self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
         self._tls = tls
         self._workers: ThreadPoolExecutor | None = None

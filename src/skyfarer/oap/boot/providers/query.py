@@ -10,6 +10,7 @@ from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import Posted
 from skyfarer.oap.boot.settings import CoreConfig, NoKeys
+from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query.server import QueryServer
@@ -41,6 +42,7 @@ class QueryProvider(Provider):
             node.registry,
             node.clock,
             node.zone,
+            modules.find("storage").service(InventoryReader),
             modules.find("receiver-sharing-server").service(Posted).front,
             tls.context if tls is not None else None,
         )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-
-import duckdb
 
 from skyfarer.oap.core.storage import (
     Accumulators,
@@ -19,15 +16,13 @@ from skyfarer.oap.core.storage import (
 )
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded.traces import TraceReads
 
 LANGUAGE = "language"
 UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
-class Reads(ABC):
-    @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
-
+class Reads(TraceReads):
     def services(self, layer: str | None) -> list[Service]:
         rows = self._cursor().execute(
             """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers

@@ -10,6 +10,9 @@ its segments are of the one kind that there was.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import duckdb
 
 from skyfarer.oap.core.storage import Scope
@@ -105,3 +108,15 @@ ENTITY_ID = {
     Scope.INSTANCE: INSTANCE_ID,
     Scope.ENDPOINT: ENDPOINT_ID,
 }
+
+_SEGMENTS = re.compile("segment_([0-9]{8})")
+
+
+def segment_index(day: int) -> str:
+    table = segment_table(day)
+    return f"CREATE INDEX IF NOT EXISTS {table}_trace_id ON {table} (trace_id)"
+
+
+def segment_days(tables: Iterable[str]) -> list[int]:
+    """The days that have segments, in order."""
+    return sorted(int(found[1]) for name in tables if (found := _SEGMENTS.fullmatch(name)))

@@ -1,0 +1,66 @@
+"""Traces as storage has them: segments, found by their trace or by what is known of them.
+
+A segment's bytes are kept as they came; `kind` (wire.rpc.Kind) says how they are to be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+
+class TraceOrder(Enum):
+    """What a list of segments is sorted by, largest first. The value is the column's name."""
+
+    START_TIME = "start_time"
+    DURATION = "latency"
+
+
+@dataclass(frozen=True)
+class TraceCondition:
+    """What is None is not asked for. `between` is a range of second buckets, both ends included."""
+
+    between: tuple[int, int] | None = None
+    service_id: str | None = None
+    instance_id: str | None = None
+    endpoint_id: str | None = None
+    trace_id: str | None = None
+    latency_min_ms: int | None = None
+    latency_max_ms: int | None = None
+    is_error: bool | None = None
+
+
+@dataclass(frozen=True)
+class SegmentBrief:
+    """A segment without its bytes. `start_time` is in epoch milliseconds, `latency` in ms."""
+
+    segment_id: str
+    trace_id: str
+    service_id: str
+    instance_id: str
+    endpoint_id: str
+    start_time: int
+    latency: int
+    is_error: bool
+
+
+@dataclass(frozen=True)
+class StoredSegment:
+    """`data` is None where the bytes asked for in all were used up before it."""
+
+    brief: SegmentBrief
+    kind: int
+    data: bytes | None
+
+
+class TraceReader(Protocol):
+    """Any thread; blocks on storage, for a bounded time: RetryableError when it is over."""
+
+    def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
+        """Segments of one trace by start time. Of a trace with more than `segments_max`, some."""
+
+    def traces(
+        self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
+    ) -> list[SegmentBrief]:
+        """One page; equal ones are told apart by their ids, so that pages do not overlap."""
