@@ -81,7 +81,7 @@ class AnalysisProvider(Provider):
             node.health,
             node.clock,
             node.fail,
-            applied=lambda: None,
+            applied=questions.applied,
         )
         self._job.start()
 
