@@ -22,26 +22,31 @@ SERVICE, INSTANCE = InventoryScope.SERVICE, InventoryScope.SERVICE_INSTANCE
 # Few of each, so that equal ones come up; the last two names are in another order in UTF-16.
 NAMES = st.sampled_from(["", "a", "\ufffd", "\U0001f40d"])
 IDS, TIMES = st.integers(0, 1), st.sampled_from([-7, 0, 1, 2, 2**40])
-RECORDS = st.lists(
-    st.builds(
-        messages.InventorySource,
-        scope=st.sampled_from([int(scope) for scope in InventoryScope]),
-        name=NAMES,
-        serviceId=IDS,
-        uuid=st.sampled_from(["", "u"]),
-        isAddress=st.booleans(),
-        addressId=IDS,
-        nodeType=st.integers(-1, 2),
-        detectPoint=IDS,
-        properties=st.sampled_from(["", '{"a": "1"}', '{"b": "2"}']),
-        mappingServiceId=IDS,
-        mappingTime=TIMES,
-        registerTime=TIMES,
-        heartbeatTime=TIMES,
-    ),
-    min_size=40,
-    max_size=60,
+TOLD = st.builds(
+    messages.InventorySource,
+    scope=st.sampled_from([int(scope) for scope in InventoryScope]),
+    name=NAMES,
+    serviceId=IDS,
+    uuid=st.sampled_from(["", "u"]),
+    isAddress=st.booleans(),
+    addressId=IDS,
+    nodeType=st.integers(-1, 2),
+    detectPoint=IDS,
+    properties=st.sampled_from(["", '{"a": "1"}', '{"b": "2"}']),
+    mappingServiceId=IDS,
 )
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[messages.InventorySource]:
+    """What few tell, told again and again, and more that is told once."""
+    few = st.sampled_from(draw(st.lists(TOLD, min_size=1, max_size=4)))
+    told = draw(st.lists(few, min_size=10, max_size=30)) + draw(st.lists(TOLD, max_size=20))
+    records = [messages.InventorySource.FromString(one.SerializeToString()) for one in told]
+    for record in records:
+        record.mappingTime, record.registerTime = draw(TIMES), draw(TIMES)
+        record.heartbeatTime = draw(TIMES)
+    return records
 
 
 def source(scope: int, **fields: Any) -> messages.InventorySource:
@@ -97,7 +102,7 @@ def rows(
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-@given(RECORDS, st.integers(1, 3))
+@given(batches(), st.integers(1, 3))
 def test_a_batch_says_what_combining_its_records_one_by_one_says(
     spark: SparkSession, records: list[messages.InventorySource], partitions: int
 ) -> None:

@@ -1,31 +1,34 @@
 """The names of a micro-batch that want an id, each once.
 
-The worker chain of the original in one stage: equal records are combined where they lie (L1,
-Spark's partial aggregation), then in one place (the exchange and the driver: there is one owner a
-batch), and storage combines the result with its rows (L2). `core.inventory.combine` is commutative
-and associative, so each of its rules is an aggregate of Spark, and how the batch was cut into
-partitions does not show in the result.
+The worker chain of the original in one stage. Most records repeat others, in all but their times:
+those become one where they lie and once more after the exchange (L1, Spark's hash aggregation).
+What is left comes to the driver, the one owner there is in a batch, where `core.inventory.combine`
+makes one of all that are equal; storage combines it with its row (L2). As `combine` minds neither
+order nor repetition, how the batch was cut into partitions does not show in the result.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from skyfarer.oap.core.inventory import IDENTITY, Inventory, InventoryScope
+from skyfarer.oap.core.inventory import Inventory, InventoryScope, combine, identity
 
 _SOURCES = {
+    "scope": "scope",
     "name": "name",
     "service_id": "serviceId",
     "uuid": "uuid",
     "is_address": "isAddress",
     "address_id": "addressId",
+    "node_type": "nodeType",
     "detect_point": "detectPoint",
-    "heartbeat_time": "heartbeatTime",
+    "properties": "properties",
+    "mapping_service_id": "mappingServiceId",
 }
-"""Field of an inventory → of its source, where the greater stays."""
+"""Field of an inventory → of its source: all but the times."""
 
 
 def registrations(rows: DataFrame) -> list[Inventory]:
@@ -35,47 +38,35 @@ def registrations(rows: DataFrame) -> list[Inventory]:
     Equals folding `combine` over the records, in any order. Blocks on Spark; called on the driver.
     A scope that nobody knows is left out.
     """
+    distinct: dict[tuple[object, ...], Inventory] = {}
+    for row in _repeated_once(rows).toArrow().sort_by("first").to_pylist():
+        new = _inventory(row)
+        key = identity(new)
+        distinct[key] = combine(distinct[key], new) if key in distinct else new
+    return list(distinct.values())
+
+
+def _repeated_once(rows: DataFrame) -> DataFrame:
+    """Records that differ only in their times, combined: aggregates of numbers alone, which Spark
+    keeps in a hash table (with a text among them it would sort)."""
     told = rows.where(
         F.col("reason").isNull() & F.col("inventory.scope").isin([*map(int, InventoryScope)])
     ).select("sequence", "inventory.*")
-    distinct = told.groupBy("scope", *_identity()).agg(*_combined())
-    return [_inventory(row) for row in distinct.toArrow().sort_by("first").to_pylist()]
-
-
-def _identity() -> list[Column]:
-    """The fields by which records of a scope are equal; null in the scopes that do not mind."""
-    minding: dict[str, list[int]] = {}
-    for scope, fields in IDENTITY.items():
-        for field in fields:
-            minding.setdefault(field, []).append(int(scope))
-    return [
-        F.when(F.col("scope").isin(scopes), F.col(_SOURCES[field])).alias(f"by_{field}")
-        for field, scopes in minding.items()
-    ]
-
-
-def _combined() -> list[Column]:
-    register_time, mapping = F.col("registerTime"), F.col("mappingServiceId")
-    says = (F.col("properties") != "") | (F.col("nodeType") != 0)
-    update_time = F.when(says, F.greatest("heartbeatTime", F.lit(0))).otherwise(0)
-    return [
+    registered = F.col("registerTime")
+    fields = [F.col(source).alias(field) for field, source in _SOURCES.items()]
+    return told.groupBy(*fields).agg(
         F.min("sequence").alias("first"),
-        *(F.max(source).alias(field) for field, source in _SOURCES.items()),
-        F.min(F.when(register_time != 0, register_time)).alias("register_time"),
-        F.max(F.struct(says, update_time.alias("at"), "properties", "nodeType")).alias("told"),
-        F.max(F.struct(mapping != 0, F.col("mappingTime"), mapping)).alias("mapped"),
-    ]
+        F.max("mappingTime").alias("mapping_time"),
+        F.min(F.when(registered != 0, registered)).alias("register_time"),
+        F.max("heartbeatTime").alias("heartbeat_time"),
+    )
 
 
 def _inventory(row: dict[str, Any]) -> Inventory:
-    told, mapped = row["told"], row["mapped"]
     return Inventory(
         scope=InventoryScope(row["scope"]),
-        **{field: row[field] for field in _SOURCES},
-        node_type=told["nodeType"],
-        properties=told["properties"],
-        mapping_service_id=mapped["mappingServiceId"],
-        mapping_time=mapped["mappingTime"],
+        **{field: row[field] for field in _SOURCES if field != "scope"},
+        mapping_time=row["mapping_time"],
         register_time=row["register_time"] or 0,
-        update_time=told["at"],
+        heartbeat_time=row["heartbeat_time"],
     )
