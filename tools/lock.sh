@@ -9,6 +9,11 @@ lock() {
 }
 lock --extra demo --extra kafka --group dev --output-file requirements.lock
 lock --extra java --output-file requirements-java.lock
-"$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-  --no-annotate --custom-compile-command "make lock" tests/e2e/agent/requirements.in \
-  --output-file tests/e2e/agent/requirements.lock
+for client in agent otel; do
+  "$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+    --no-annotate --custom-compile-command "make lock" "tests/e2e/$client/requirements.in" \
+    --output-file "tests/e2e/$client/requirements.lock"
+done
+for client in node_agent old_node_agent; do
+  (cd "tests/e2e/$client" && npm install --silent --package-lock-only --ignore-scripts)
+done

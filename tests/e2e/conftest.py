@@ -28,10 +28,13 @@ def shared_oap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oap]:
 @pytest.fixture
 def oap(shared_oap: Oap) -> Oap:
     """Shared, and quiet: nobody is connected any more and all that was sent is applied."""
-    if shared_oap.has_ended():
-        shared_oap.start()
-    eventually(lambda: quiet(shared_oap), QUIET_WITHIN_S, "the earlier tests' agents are gone")
-    return shared_oap
+    return quieted(shared_oap)
+
+
+@pytest.fixture(scope="module")
+def oap_for_many(shared_oap: Oap) -> Oap:
+    """Shared, and quiet when it is taken: for tests of one file whose clients all stay."""
+    return quieted(shared_oap)
 
 
 @pytest.fixture
@@ -46,6 +49,13 @@ def own_oap(tmp_path: Path) -> Iterator[Oap]:
     oap.start()
     yield oap
     oap.kill()
+
+
+def quieted(oap: Oap) -> Oap:
+    if oap.has_ended():
+        oap.start()
+    eventually(lambda: quiet(oap), QUIET_WITHIN_S, "the earlier tests' agents are gone")
+    return oap
 
 
 def quiet(oap: Oap) -> bool:

@@ -1,20 +1,24 @@
-"""A small shop under the real agent: two pages, one of which fails now and then."""
+"""A small shop under the real agent: a page, one that fails, one that asks the shop's own stock.
+
+Given: "grpc" or "http", the address to report to, the service, the port to serve at.
+"""
 
 from __future__ import annotations
 
 import sys
 
+import requests
 from flask import Flask
 from skywalking import agent, config
+from werkzeug.serving import make_server
 
+protocol, backend, service, port = sys.argv[1:]
 config.init(
-    agent_collector_backend_services=sys.argv[1],
-    agent_name="real-shop",
-    agent_instance_name="real-shop-1",
+    agent_protocol=protocol,
+    agent_collector_backend_services=backend,
+    agent_name=service,
+    agent_instance_name=f"{service}-1",
     agent_logging_level="WARNING",
-    agent_meter_reporter_active=False,
-    agent_log_reporter_active=False,
-    agent_profile_active=False,
 )
 agent.start()
 
@@ -23,6 +27,7 @@ app = Flask(__name__)
 
 @app.get("/catalogue")
 def catalogue() -> str:
+    app.logger.warning("asked for the catalogue")
     return "books"
 
 
@@ -31,4 +36,16 @@ def checkout() -> tuple[str, int]:
     return "no money", 500
 
 
-app.run(host="127.0.0.1", port=int(sys.argv[2]))
+@app.get("/basket")
+def basket() -> str:
+    return requests.get(f"http://127.0.0.1:{port}/stock", timeout=10).text
+
+
+@app.get("/stock")
+def stock() -> str:
+    return "plenty"
+
+
+server = make_server("127.0.0.1", int(port), app, threaded=True)
+print("ready", flush=True)
+server.serve_forever()
