@@ -8,6 +8,7 @@ in. A failure is told to the calls whose messages it concerns and to no other.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 from typing import Final
 
 from skyfarer.base.units import MIB
@@ -18,6 +19,7 @@ from skyfarer.wire.identity import Identity
 from skyfarer.wire.routes import Lane
 from skyfarer.wire.split import split_repeated
 from skyfarer.wire.status import Status, StatusError
+from skyfarer.wire.twins import is_v2
 
 # A read of compressed messages may inflate a thousandfold, and one of small messages that lack
 # their identity may grow as much; beyond this it is appended in parts.
@@ -117,12 +119,24 @@ class Intake:
             received = len(payloads) - start
             if route.rpc.repeated_field is not None:
                 payloads[start:] = _elements(payloads[start:], route.rpc.repeated_field)
+            elif route.v2_lane is not None:
+                self._part(call, route.v2_lane, payloads, start)
             if received:
                 group.sources.append((call, start, len(payloads)))
                 if call.identity is not None:
                     self._identify(call, call.identity, lane)
         call.count(received)
         self._unfinished.count(call)
+
+    def _part(self, call: Call, v2_lane: Lane, payloads: list[bytes], start: int) -> None:
+        """Moves what is of v2 of the messages just taken to its own lane."""
+        told = [is_v2(v2_lane.kind, payload) for payload in payloads[start:]]
+        if any(told):
+            messages = payloads[start:]
+            payloads[start:] = [one for one, moved in zip(messages, told, strict=True) if not moved]
+            group = self._groups.setdefault(v2_lane, _Group())
+            for message in compress(messages, told):
+                group.add(call, message)
 
     def _identify(self, call: Call, identity: Identity, lane: Lane) -> None:
         """Makes the messages just taken whole, one by one."""

@@ -7,7 +7,7 @@ all the rest of receiving them.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
 _VARINT, _FIXED64, _LENGTH, _GROUP_START, _GROUP_END, _FIXED32 = range(6)
 _TAG_MAX = 2**32 - 1
@@ -68,6 +68,28 @@ def pick_fields(
     except (IndexError, ValueError):
         return found
     return found
+
+
+def walk(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    """(tag, where its value begins, where it ends) of each top-level field, groups left out.
+
+    The value of a length-delimited field begins behind its length. ValueError where it turns out
+    to be no message, after the fields before that.
+    """
+    groups: list[int] = []
+    position, size = 0, len(payload)
+    try:
+        while position < size:
+            tag, start = _varint(payload, position, _VARINT32_BYTES_MAX)
+            position = _skip(payload, start, tag, groups)
+            if tag & 7 == _LENGTH:
+                start = _varint(payload, start, _VARINT32_BYTES_MAX)[1]
+            if position <= size and not groups and tag & 7 != _GROUP_END:
+                yield tag, start, position
+    except IndexError:
+        raise ValueError(f"cut off at {position}") from None
+    if position != size or groups:
+        raise ValueError(f"cut off at {position}")
 
 
 def _skip(payload: bytes | memoryview, position: int, tag: int, groups: list[int]) -> int:
