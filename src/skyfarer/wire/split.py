@@ -92,6 +92,14 @@ def walk(payload: bytes) -> Iterator[tuple[int, int, int]]:
         raise ValueError(f"cut off at {position}")
 
 
+def varint(payload: bytes, position: int) -> tuple[int, int]:
+    """A length at that position, and the position behind it; ValueError when it is none."""
+    try:
+        return _varint(payload, position, _VARINT32_BYTES_MAX)
+    except IndexError:
+        raise ValueError(f"cut off at {position}") from None
+
+
 def _skip(payload: bytes | memoryview, position: int, tag: int, groups: list[int]) -> int:
     """The position behind that tag's value; of a group only the start or the end is taken."""
     number, wire_type = tag >> 3, tag & 7
