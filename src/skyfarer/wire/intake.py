@@ -15,8 +15,11 @@ from skyfarer.base.units import MIB
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_MESSAGES
 from skyfarer.wire.calls import Call
+from skyfarer.wire.framing import Splitter
 from skyfarer.wire.identity import Identity
-from skyfarer.wire.routes import Lane
+from skyfarer.wire.numbered import NumberedGroups
+from skyfarer.wire.numbering import Numbering
+from skyfarer.wire.routes import Lane, Route
 from skyfarer.wire.split import split_repeated
 from skyfarer.wire.status import Status, StatusError
 from skyfarer.wire.twins import is_v2
@@ -90,6 +93,7 @@ class Intake:
         self._unfinished = unfinished
         self._registry = registry
         self._groups: dict[Lane, _Group] = {}
+        self._numbered = NumberedGroups()
         self._failed: dict[Call, StatusError] = {}
         self._grown_bytes = 0
 
@@ -106,6 +110,9 @@ class Intake:
         lane = route.lane
         if lane is None:
             raise StatusError(Status.UNAVAILABLE, "this method is no longer served here")
+        if call.numbering is not None:
+            self._take_numbered(call, call.numbering, splitter, route, lane, data)
+            return
         group = self._groups.get(lane)
         if group is None:
             group = self._groups[lane] = _Group()
@@ -126,6 +133,33 @@ class Intake:
                 if call.identity is not None:
                     self._identify(call, call.identity, lane)
         call.count(received)
+        self._unfinished.count(call)
+
+    def _take_numbered(
+        self,
+        call: Call,
+        numbering: Numbering,
+        splitter: Splitter,
+        route: Route,
+        lane: Lane,
+        data: bytes,
+    ) -> None:
+        messages: list[bytes] = []
+        try:
+            splitter.feed(data, messages)
+        finally:
+            if splitter.inflates:
+                self._grown_bytes += sum(map(len, messages))
+            if call.identity is None:
+                self._numbered.add_all(call, numbering, lane, route, messages)
+            else:
+                for message in messages:
+                    whole = call.identity.complete(message)
+                    self._numbered.add(call, numbering, lane, whole)
+                    self._grown_bytes += len(whole) - len(message)
+                    if self.full:
+                        self._append_all()
+        call.count(len(messages))
         self._unfinished.count(call)
 
     def _part(self, call: Call, v2_lane: Lane, payloads: list[bytes], start: int) -> None:
@@ -168,6 +202,12 @@ class Intake:
             if group.payloads:
                 self._failed.update(self._append(lane, group))
         self._groups.clear()
+        for call, lane, numbered in self._numbered.take():
+            error = lane.keeper.append(lane.kind, numbered)
+            if error is not None:
+                self._failed[call] = error
+            else:
+                self._registry.inc(RECEIVER_MESSAGES, len(numbered), rpc=call.name)
         self._grown_bytes = 0
 
     def _append(self, lane: Lane, group: _Group) -> dict[Call, StatusError]:

@@ -7,7 +7,7 @@ all the rest of receiving them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 _VARINT, _FIXED64, _LENGTH, _GROUP_START, _GROUP_END, _FIXED32 = range(6)
 _TAG_MAX = 2**32 - 1
@@ -41,6 +41,19 @@ def split_repeated(payload: bytes, field: int) -> list[bytes] | None:
     except (IndexError, ValueError):
         return None
     return elements if position == size and not groups else None
+
+
+def join_repeated(elements: Iterable[bytes], field: int) -> bytes:
+    """A message of nothing but these elements of that field, below 16."""
+    out: list[bytes] = []
+    for element in elements:
+        head, length = bytearray((field << 3 | _LENGTH,)), len(element)
+        while length >= 0x80:
+            head.append(length & 0x7F | 0x80)
+            length >>= 7
+        head.append(length)
+        out += (bytes(head), element)
+    return b"".join(out)
 
 
 def pick_fields(

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.receivers.resends import Resends
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
@@ -72,13 +73,15 @@ async def receive(
             consumers=settings.consumers,
         )
     )
+    resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
+    resends.start()
     server = GrpcServer(
         ServerSettings(
             message_bytes_max=settings.record_bytes_max,
             streams_max=settings.streams_max or ServerSettings.streams_max,
         ),
-        {rpc.path: queue.append for rpc in RPCS if rpc.kind in KEPT},
+        {rpc.path: resends.append for rpc in RPCS if rpc.kind in KEPT},
         None,
         registry,
         health,
@@ -94,6 +97,7 @@ async def receive(
             await _wait(stopped, REPORT_INTERVAL_S)
         await server.stop(STOP_TIMEOUT_S)
     finally:
+        resends.stop()
         queue.stop(STOP_TIMEOUT_S)
 
 
