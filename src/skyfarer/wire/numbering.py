@@ -25,6 +25,8 @@ SEQUENCES_KEY: Final = "skyfarer-sequences"
 LISTED_RECORDS_MAX: Final = 500
 # A queue's id has 32; whoever else sends this may name himself.
 PRODUCER_BYTES_MAX: Final = 64
+# Of the first one and of what is counted from there: their sum can be listed again.
+SEQUENCE_MAX: Final = 10**17
 
 PRODUCER_HEADER: Final = PRODUCER_KEY.encode()
 _FIRST_HEADER: Final = FIRST_SEQUENCE_KEY.encode()
@@ -75,13 +77,13 @@ class Numbering:
         if not _PRODUCER.fullmatch(producer) or not _NUMBER.fullmatch(first):
             return cls("", 0, iter(()))
         name, begin = producer.decode("ascii"), int(first)
-        if listed is None:
-            return cls(name, begin, count(begin))
         try:
-            items = parsed(listed.decode("latin-1"))
+            items = None if listed is None else parsed(listed.decode("latin-1"))
         except ValueError:
             return cls("", 0, iter(()))
-        return cls(name, begin, numbers_of(items, begin))
+        if max(begin, *(item[-1] for item in items or ())) > SEQUENCE_MAX:
+            return cls("", 0, iter(()))
+        return cls(name, begin, count(begin) if items is None else numbers_of(items, begin))
 
     def take(self, messages: int) -> list[Number]:
         """Of the next so many messages."""

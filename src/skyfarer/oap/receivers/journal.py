@@ -52,7 +52,7 @@ class Note:
 
     def encode(self) -> bytes:
         name = self.producer.encode("ascii")
-        text = listed(self.numbers, self.first).encode("ascii")
+        text = listed(self.numbers, 0).encode("ascii")
         body = _BODY.pack(self.at, self.first, len(name)) + name + text
         head = _NOTE.pack(len(body), len(self.numbers), crc32c(body), 0)
         return (head + body).ljust(_padded(len(head) + len(body)), b"\0")
@@ -63,7 +63,7 @@ class Note:
         end = _BODY.size + length
         items = parsed(body[end:].decode("ascii"))
         name = body[_BODY.size : end].decode("ascii")
-        return cls(at, name, first, list(numbers_of(items, first)))
+        return cls(at, name, first, list(numbers_of(items, 0)))
 
 
 class _File:
@@ -100,7 +100,10 @@ class _File:
             body = self._map[begin : begin + size]
             if size < _BODY.size or len(body) < size or crc32c(body) != crc:
                 return
-            note = Note.decode(body)
+            try:
+                note = Note.decode(body)
+            except ValueError:
+                return  # of a version that writes otherwise
             there = min(kept, max(0, writing - note.at))
             if there != kept:
                 self.lower(self.end, there)
@@ -159,14 +162,17 @@ class Journal:
             for note, kept in one.notes(writing):
                 producers.add(note.producer, note.first, note.numbers[:kept])
             torn = torn or one.torn
-        self._judge(usable, new, writing, torn)
+        whole = self._judge(usable, new, writing, torn)
         for file in (old, new):
             if file is not None:
                 file.close()
+        if not whole:
+            # In its own place, so that the good one before it stays until there are two again.
+            self._create(producers, writing)
         self.renew(producers, writing)
         return producers
 
-    def _judge(self, usable: Sequence[_File], new: _File | None, writing: int, torn: bool) -> None:
+    def _judge(self, usable: Sequence[_File], new: _File | None, writing: int, torn: bool) -> bool:
         """A kill in `renew` may leave the old file alone, and that is all there is to know then."""
         if new is None and not usable:
             lost = "is not there" if writing else ""
@@ -180,6 +186,7 @@ class Journal:
                 "they send again may be kept twice",
                 *(self._path, lost),
             )
+        return not lost
 
     def write(self, note: Note, producers: Producers) -> int:
         """Before the append. Returns where it is, for `lower`. `producers` is what was before it.
@@ -200,17 +207,24 @@ class Journal:
 
     def renew(self, producers: Producers, at: int) -> None:
         """A new file with what is known, and no notes; the one before stays as `.old`."""
-        snapshot = producers.snapshot()
-        header = _HEADER.pack(_MAGIC, VERSION, self._queue_id, at, len(snapshot), crc32c(snapshot))
-        size = PAGE_BYTES + _padded(len(snapshot)) + self._notes_bytes
         try:
             if self._path.exists():
                 self._disk.rename(self._path, self._old)
-            create_whole(self._disk, self._path, seal_page(header) + snapshot, size, durable=False)
-            file = self._opened(self._path)
         except OSError as error:
-            raise disk_error(error, self._path, "write") from error
-        assert file is not None
+            raise disk_error(error, self._path, "rename") from error
+        self._create(producers, at)
+
+    def _create(self, producers: Producers, at: int) -> None:
+        """In the place of the one there is. Until it is there, notes go to the one before."""
+        snapshot = producers.snapshot()
+        header = _HEADER.pack(_MAGIC, VERSION, self._queue_id, at, len(snapshot), crc32c(snapshot))
+        size = PAGE_BYTES + _padded(len(snapshot)) + self._notes_bytes
+        create_whole(self._disk, self._path, seal_page(header) + snapshot, size, durable=False)
+        try:
+            file = _File(self._disk, self._path)
+        except OSError as error:
+            raise disk_error(error, self._path, "open") from error
+        file.read_header(self._queue_id)
         self.close()
         self._file = file
 
