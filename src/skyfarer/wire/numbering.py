@@ -81,7 +81,8 @@ class Numbering:
             items = None if listed is None else parsed(listed.decode("latin-1"))
         except ValueError:
             return cls("", 0, iter(()))
-        if max(begin, *(item[-1] for item in items or ())) > SEQUENCE_MAX:
+        largest = [item[-1] if isinstance(item, range) else max(item) for item in items or ()]
+        if max([begin, *largest]) > SEQUENCE_MAX:
             return cls("", 0, iter(()))
         return cls(name, begin, count(begin) if items is None else numbers_of(items, begin))
 
