@@ -35,7 +35,31 @@ RECEIVER_CALLS_DENIED: Final = Metric(
     ("reason",),
 )
 RECEIVER_MESSAGES: Final = Metric(
-    "receiver_messages_total", Kind.COUNTER, "Messages appended to the queue.", ("rpc",)
+    "receiver_messages_total",
+    Kind.COUNTER,
+    "Messages in the queue: appended to it, or sent again and known to be there.",
+    ("rpc",),
+)
+RECEIVER_REPEATS: Final = Metric(
+    "receiver_repeats_total",
+    Kind.COUNTER,
+    "Records of satellites dropped as the queue has them: resent, since an answer was lost, or "
+    "settled, which a satellite that lost its place sends from before that.",
+    ("reason",),
+)
+RECEIVER_UNSURE: Final = Metric(
+    "receiver_unsure_total",
+    Kind.COUNTER,
+    "Records of satellites kept though it is not known whether the queue had them.",
+    ("reason",),
+)
+RECEIVER_PRODUCERS: Final = Metric(
+    "receiver_producers", Kind.GAUGE, "Queues of satellites whose records are known."
+)
+RECEIVER_PRODUCERS_FORGOTTEN: Final = Metric(
+    "receiver_producers_forgotten_total",
+    Kind.COUNTER,
+    "Queues of satellites forgotten because there were too many.",
 )
 RECEIVER_BYTES: Final = Metric(
     "receiver_bytes_total", Kind.COUNTER, "Bytes of messages received, before inflating."

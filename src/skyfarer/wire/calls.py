@@ -12,6 +12,7 @@ from skyfarer.wire.framing import ENCODINGS, Splitter, prefixed
 from skyfarer.wire.http2 import Http2
 from skyfarer.wire.identity import Identity
 from skyfarer.wire.metadata import Header
+from skyfarer.wire.numbering import PRODUCER_HEADER, Numbering
 from skyfarer.wire.routes import Route, Routes
 from skyfarer.wire.rpc import BY_PATH, Streaming
 from skyfarer.wire.status import Status, StatusError, encode_message
@@ -71,8 +72,8 @@ class Call:
     """`route` says where its messages go; None for a call that is answered here.
 
     `body` is what is still to be written of the answer; nothing follows it once the call is
-    `complete`. `passage` is there if the call is passed on. `moved_at` is the sweep before which a
-    message of it was last complete.
+    `complete`. `passage` is there if the call is passed on, `numbering` if it says which records
+    it carries. `moved_at` is the sweep before which a message of it was last complete.
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class Call:
         "messages",
         "moved_at",
         "name",
+        "numbering",
         "passage",
         "route",
         "splitter",
@@ -102,6 +104,7 @@ class Call:
         self.unary = True
         self.splitter: Splitter | None = None
         self.identity: Identity | None = None
+        self.numbering: Numbering | None = None
         self.passage: Passage | None = None
         self.messages = 0
         self.counted_bytes = 0
@@ -145,6 +148,8 @@ class Call:
             self.unary = route.rpc.streaming is Streaming.UNARY
             if route.rpc.identity and route.lane is not None:
                 self.identity = Identity(route.rpc.identity)
+            if PRODUCER_HEADER in fields:
+                self.numbering = Numbering.of_headers(fields)
         elif path != HEALTH_CHECK:
             raise StatusError(Status.UNIMPLEMENTED, f"unknown method {path.decode('latin-1')}")
         self.timeout_s = _timeout_s(fields.get(b"grpc-timeout"))

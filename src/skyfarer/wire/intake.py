@@ -8,16 +8,21 @@ in. A failure is told to the calls whose messages it concerns and to no other.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 from typing import Final
 
 from skyfarer.base.units import MIB
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_MESSAGES
 from skyfarer.wire.calls import Call
+from skyfarer.wire.framing import Splitter
 from skyfarer.wire.identity import Identity
-from skyfarer.wire.routes import Lane
+from skyfarer.wire.numbered import NumberedGroups
+from skyfarer.wire.numbering import Numbering
+from skyfarer.wire.routes import Lane, Route
 from skyfarer.wire.split import split_repeated
 from skyfarer.wire.status import Status, StatusError
+from skyfarer.wire.twins import is_v2
 
 # A read of compressed messages may inflate a thousandfold, and one of small messages that lack
 # their identity may grow as much; beyond this it is appended in parts.
@@ -88,6 +93,7 @@ class Intake:
         self._unfinished = unfinished
         self._registry = registry
         self._groups: dict[Lane, _Group] = {}
+        self._numbered = NumberedGroups()
         self._failed: dict[Call, StatusError] = {}
         self._grown_bytes = 0
 
@@ -104,6 +110,9 @@ class Intake:
         lane = route.lane
         if lane is None:
             raise StatusError(Status.UNAVAILABLE, "this method is no longer served here")
+        if call.numbering is not None:
+            self._take_numbered(call, call.numbering, splitter, route, lane, data)
+            return
         group = self._groups.get(lane)
         if group is None:
             group = self._groups[lane] = _Group()
@@ -117,12 +126,51 @@ class Intake:
             received = len(payloads) - start
             if route.rpc.repeated_field is not None:
                 payloads[start:] = _elements(payloads[start:], route.rpc.repeated_field)
+            elif route.v2_lane is not None:
+                self._part(call, route.v2_lane, payloads, start)
             if received:
                 group.sources.append((call, start, len(payloads)))
                 if call.identity is not None:
                     self._identify(call, call.identity, lane)
         call.count(received)
         self._unfinished.count(call)
+
+    def _take_numbered(
+        self,
+        call: Call,
+        numbering: Numbering,
+        splitter: Splitter,
+        route: Route,
+        lane: Lane,
+        data: bytes,
+    ) -> None:
+        messages: list[bytes] = []
+        try:
+            splitter.feed(data, messages)
+        finally:
+            if splitter.inflates:
+                self._grown_bytes += sum(map(len, messages))
+            if call.identity is None:
+                self._numbered.add_all(call, numbering, lane, route, messages)
+            else:
+                for message in messages:
+                    whole = call.identity.complete(message)
+                    self._numbered.add(call, numbering, lane, whole)
+                    self._grown_bytes += len(whole) - len(message)
+                    if self.full:
+                        self._append_all()
+        call.count(len(messages))
+        self._unfinished.count(call)
+
+    def _part(self, call: Call, v2_lane: Lane, payloads: list[bytes], start: int) -> None:
+        """Moves what is of v2 of the messages just taken to its own lane."""
+        told = [is_v2(v2_lane.kind, payload) for payload in payloads[start:]]
+        if any(told):
+            messages = payloads[start:]
+            payloads[start:] = [one for one, moved in zip(messages, told, strict=True) if not moved]
+            group = self._groups.setdefault(v2_lane, _Group())
+            for message in compress(messages, told):
+                group.add(call, message)
 
     def _identify(self, call: Call, identity: Identity, lane: Lane) -> None:
         """Makes the messages just taken whole, one by one."""
@@ -154,6 +202,12 @@ class Intake:
             if group.payloads:
                 self._failed.update(self._append(lane, group))
         self._groups.clear()
+        for call, lane, numbered in self._numbered.take():
+            error = lane.keeper.append(lane.kind, numbered)
+            if error is not None:
+                self._failed[call] = error
+            else:
+                self._registry.inc(RECEIVER_MESSAGES, len(numbered), rpc=call.name)
         self._grown_bytes = 0
 
     def _append(self, lane: Lane, group: _Group) -> dict[Call, StatusError]:

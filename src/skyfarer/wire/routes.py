@@ -13,6 +13,7 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.wire.relay import Relay
 from skyfarer.wire.rpc import BY_PATH, RPCS, Handling, Rpc
 from skyfarer.wire.status import StatusError, of_error
+from skyfarer.wire.twins import TWINS
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +54,17 @@ class Lane:
 
 
 class Route:
-    """`lane`: messages are kept. `relay`: they are passed on. Neither: the call is not served."""
+    """`lane`: messages are kept. `relay`: they are passed on. Neither: the call is not served.
 
-    __slots__ = ("lane", "relay", "rpc")
+    `v2_lane`: the messages of `lane` may be of v2 as well, which only they can tell (`twins`).
+    """
+
+    __slots__ = ("lane", "relay", "rpc", "v2_lane")
 
     def __init__(self, rpc: Rpc) -> None:
         self.rpc = rpc
         self.lane: Lane | None = None
+        self.v2_lane: Lane | None = None
         self.relay: Relay | None = None
 
     @property
@@ -86,12 +91,16 @@ class Routes:
                 raise ValueError(f"a door was given for {path}, which is no row of the RPC table")
         keepers = {append: Keeper(append) for append in doors.values()}
         lanes: dict[tuple[Append, int], Lane] = {}
+
+        def lane(append: Append, kind: int) -> Lane:
+            return lanes.setdefault((append, kind), Lane(keepers[append], int(kind)))
+
         for route in self._routes.values():
             rpc, append = route.rpc, doors.get(route.rpc.path)
-            route.lane = route.relay = None
+            route.lane = route.v2_lane = route.relay = None
             if append is not None:
-                route.lane = lanes.setdefault(
-                    (append, rpc.kind), Lane(keepers[append], int(rpc.kind))
-                )
+                route.lane = lane(append, rpc.kind)
+                twin = TWINS.get(rpc.path)
+                route.v2_lane = lane(append, twin.kind) if twin is not None else None
             elif rpc.handling is Handling.ASK:
                 route.relay = relay

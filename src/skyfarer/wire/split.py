@@ -7,7 +7,7 @@ all the rest of receiving them.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 
 _VARINT, _FIXED64, _LENGTH, _GROUP_START, _GROUP_END, _FIXED32 = range(6)
 _TAG_MAX = 2**32 - 1
@@ -75,6 +75,11 @@ def framed(field: int, element: bytes) -> bytes:
     return _as_varint(field << 3 | _LENGTH) + _as_varint(len(element)) + element
 
 
+def join_repeated(elements: Iterable[bytes], field: int) -> bytes:
+    """A message of nothing but these elements of that field."""
+    return b"".join(framed(field, element) for element in elements)
+
+
 def pick_fields(
     payload: bytes | memoryview, numbers: Container[int], count: int
 ) -> dict[int, bytes]:
@@ -100,6 +105,36 @@ def pick_fields(
     except (IndexError, ValueError):
         return found
     return found
+
+
+def walk(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    """(tag, where its value begins, where it ends) of each top-level field, groups left out.
+
+    The value of a length-delimited field begins behind its length. ValueError where it turns out
+    to be no message, after the fields before that.
+    """
+    groups: list[int] = []
+    position, size = 0, len(payload)
+    try:
+        while position < size:
+            tag, start = _varint(payload, position, _VARINT32_BYTES_MAX)
+            position = _skip(payload, start, tag, groups)
+            if tag & 7 == _LENGTH:
+                start = _varint(payload, start, _VARINT32_BYTES_MAX)[1]
+            if position <= size and not groups and tag & 7 != _GROUP_END:
+                yield tag, start, position
+    except IndexError:
+        raise ValueError(f"cut off at {position}") from None
+    if position != size or groups:
+        raise ValueError(f"cut off at {position}")
+
+
+def varint(payload: bytes, position: int) -> tuple[int, int]:
+    """A length at that position, and the position behind it; ValueError when it is none."""
+    try:
+        return _varint(payload, position, _VARINT32_BYTES_MAX)
+    except IndexError:
+        raise ValueError(f"cut off at {position}") from None
 
 
 def _skip(payload: bytes | memoryview, position: int, tag: int, groups: list[int]) -> int:

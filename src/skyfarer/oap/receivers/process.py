@@ -26,6 +26,7 @@ from skyfarer.oap.receivers.access import AccessSettings
 from skyfarer.oap.receivers.asking import QUESTIONS_MAX, Asking
 from skyfarer.oap.receivers.collecting import CollectSettings, http_server
 from skyfarer.oap.receivers.lines import ParentLines
+from skyfarer.oap.receivers.resends import Resends
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
@@ -93,7 +94,9 @@ async def receive(
     )
     access = settings.access
     tokens, tls = access.tokens(registry), access.grpc_tls.server(HTTP_2)
+    resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
+    resends.start()
     http = http_server(settings.collect, access, tokens, http_listener, queue.append, registry)
     asking = Asking(lines.say, queue.append, registry)
     hearing = asyncio.create_task(_hear(lines, asking, stopped))
@@ -106,7 +109,7 @@ async def receive(
             message_timeout_s=MESSAGE_TIMEOUT_S,
             relayed_calls_max=QUESTIONS_MAX,
         ),
-        dict.fromkeys(KEPT, queue.append),
+        dict.fromkeys(KEPT, resends.append),
         asking,
         registry,
         health,
@@ -127,6 +130,7 @@ async def receive(
         await asyncio.gather(*(one.stop(STOP_TIMEOUT_S) for one in (server, http) if one))
     finally:
         hearing.cancel()
+        resends.stop()
         queue.stop(STOP_TIMEOUT_S)
 
 
