@@ -139,7 +139,8 @@ storage = EmbeddedStorage()
 storage.start(Path(sys.argv[1]), UTC)
 number = storage.applied("queue-a")
 while True:
-    names = [Inventory(InventoryScope.SERVICE, name) for name in ("first", f"s{number}")]
+    names = [Inventory(InventoryScope.SERVICE, f"s{number}")]
+    names.insert(0, Inventory(InventoryScope.SERVICE, "first", heartbeat_time=number + 1))
     one = batch(number, number + 1, [segment(f"s{number}")], [delta()], inventories=names)
     storage.apply(one)
     number += 1
@@ -172,7 +173,7 @@ def test_a_killed_process_keeps_what_was_applied_and_nothing_in_part(tmp_path: P
         assert [registered[number + 3].name for number in range(reached)] == [
             f"s{number}" for number in range(reached)
         ]
-        assert registered[2].name == "first"
+        assert (registered[2].name, registered[2].heartbeat_time) == ("first", reached)
         assert len(registered) == reached + 1
         storage.stop()
 

@@ -1,8 +1,9 @@
 """The storage contract: what the pipeline writes and what the query room reads.
 
-A provider implements `Writer` and `Reader`. Both may block on the database; both may be called from
-any thread. A `Writer.apply` is one transaction: results and the offsets they came from become
-durable together or not at all, which is what makes a replayed batch harmless (ADR 001).
+A provider implements `Writer`, `Reader` and `core.inventory.InventoryReader`. All may block on the
+database; all may be called from any thread. A `Writer.apply` is one transaction: results and the
+offsets they came from become durable together or not at all, which is what makes a replayed batch
+harmless (ADR 001).
 """
 
 from __future__ import annotations
