@@ -216,6 +216,17 @@ def test_a_trace_is_shown_up_to_its_bounds(shelf, eight, fresh):
     assert sum(len(span["tags"]) for span in spans) == limits.TRACE_ENTRIES_MAX
 
 
+def test_logs_and_their_data_are_counted_together(shelf, eight, fresh):
+    made = segment("a", "a", "/", eight, 1, trace_id=fresh)
+    for number in range(limits.TRACE_ENTRIES_MAX // 3):
+        made.spans[0].logs.add(time=number, data=[{"key": "a"}, {"key": "b"}, {"key": "c"}])
+    shelf.put(made)
+    query = "query ($id: ID!) { queryTrace(traceId: $id) { spans { logs { data { key } } } } }"
+    ((_, logs),) = shelf.ask(query, id=fresh)["queryTrace"]["spans"][0].items()
+    entries = sum(1 + len(log["data"]) for log in logs)
+    assert limits.TRACE_ENTRIES_MAX - 10 < entries <= limits.TRACE_ENTRIES_MAX
+
+
 def test_segments_beyond_the_bytes_of_a_trace_are_one_span_each(shelf, eight, fresh):
     weight = {"x": "y" * (limits.TRACE_BYTES_MAX // 4)}
     for number in range(5):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
 from typing import Protocol, TypeVar
 
 from skyfarer.oap.query import limits
@@ -108,13 +107,17 @@ class Allowance:
         self._entries = entries
 
     def spans(self, some: Iterable[T]) -> Iterator[T]:
-        for one in islice(some, self._spans):
+        for one in some:
+            if self._spans == 0:
+                return
             self._spans -= 1
             yield one
 
     def entries(self, some: Iterable[T]) -> Iterator[T]:
         """References, tags and logs, as far as they go."""
-        for one in islice(some, self._entries):
+        for one in some:
+            if self._entries == 0:
+                return
             self._entries -= 1
             yield one
 
