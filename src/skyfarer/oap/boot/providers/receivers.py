@@ -6,13 +6,9 @@ from pathlib import Path
 
 from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.core import Node
+from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.settings import SharingServerConfig
-from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
-from skyfarer.oap.core.tasks import TaskReader
-from skyfarer.oap.receivers.answering import Answering
-from skyfarer.oap.receivers.answers.desk import Desk
-from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.oap.receivers.process import ReceiverSettings
 from skyfarer.oap.receivers.supervisor import Supervisor
 from skyfarer.queue.capacity import Watch
@@ -25,28 +21,6 @@ class IngestQueue:
 
     consumer = ANALYSIS_CONSUMER
     directory: Path
-
-
-class Questions:
-    """What agents ask; there from `listen` on. Before `answer` nobody answers: UNAVAILABLE."""
-
-    def __init__(self) -> None:
-        self.answering: Answering | None = None
-
-    def answer(self, node: Node, inventories: InventoryReader, tasks: TaskReader) -> None:
-        """From now on, out of these."""
-        assert self.answering is not None
-        lengths = NameLengths(
-            node.config.serviceNameMaxLength,
-            node.config.instanceNameMaxLength,
-            node.config.endpointNameMaxLength,
-        )
-        self.answering.open(Desk(inventories, tasks, lengths, node.clock))
-
-    def applied(self) -> None:
-        """Storage has changed: who waits for an id may have it now. Any thread; does not block."""
-        assert self.answering is not None
-        self.answering.applied()
 
 
 RECEIVERS = Module("receiver-sharing-server", (IngestQueue, Questions))
@@ -80,8 +54,7 @@ class ReceiverProvider(Provider):
             streams_max=node.config.maxConcurrentCallsPerConnection,
         )
         listener = listen(node.config.gRPCHost, node.config.gRPCPort, "agents", "SW_CORE_GRPC")
-        hold_back_s = self._config.registrationHoldBackMs / 1000
-        answering = self._questions.answering = Answering(node.registry, hold_back_s, node.clock)
+        answering = self._questions.open(node, self._config.registrationHoldBackMs / 1000)
         self._supervisor = Supervisor(
             settings, listener, node.registry, node.health, answering=answering
         )
