@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from skyfarer.oap.boot.providers.core import Node
-from skyfarer.oap.boot.providers.receivers import IngestQueue, Questions
+from skyfarer.oap.boot.providers.questions import Questions
+from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.settings import AnalyzerConfig
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider

@@ -7,14 +7,10 @@ from pathlib import Path
 
 from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.core import Node
+from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
-from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
-from skyfarer.oap.core.tasks import TaskReader
 from skyfarer.oap.receivers.access import AccessSettings, TlsFiles
-from skyfarer.oap.receivers.answering import Answering
-from skyfarer.oap.receivers.answers.desk import Desk
-from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.oap.receivers.collecting import CollectSettings
 from skyfarer.oap.receivers.front import Front
 from skyfarer.oap.receivers.process import ReceiverSettings
@@ -37,28 +33,6 @@ class Posted:
     the receiver has a port of its own for it."""
 
     front: Front | None = None
-
-
-class Questions:
-    """What agents ask; there from `listen` on. Before `answer` nobody answers: UNAVAILABLE."""
-
-    def __init__(self) -> None:
-        self.answering: Answering | None = None
-
-    def answer(self, node: Node, inventories: InventoryReader, tasks: TaskReader) -> None:
-        """From now on, out of these."""
-        assert self.answering is not None
-        lengths = NameLengths(
-            node.config.serviceNameMaxLength,
-            node.config.instanceNameMaxLength,
-            node.config.endpointNameMaxLength,
-        )
-        self.answering.open(Desk(inventories, tasks, lengths, node.clock))
-
-    def applied(self) -> None:
-        """Storage has changed: who waits for an id may have it now. Any thread; does not block."""
-        assert self.answering is not None
-        self.answering.applied()
 
 
 RECEIVERS = Module("receiver-sharing-server", (IngestQueue, Posted, Questions))
@@ -94,8 +68,7 @@ class ReceiverProvider(Provider):
         else:
             self.http_port = http_listener.getsockname()[1]
         settings = self._settings(node, access)
-        hold_back_s = self._config.registrationHoldBackMs / 1000
-        answering = self._questions.answering = Answering(node.registry, hold_back_s, node.clock)
+        answering = self._questions.open(node, self._config.registrationHoldBackMs / 1000)
         self._supervisor = Supervisor(
             settings, listener, node.registry, node.health, http_listener, answering=answering
         )

@@ -1,4 +1,4 @@
-"""The receiver as a module of the OAP: what it asks of storage for old agents."""
+"""The registry through the modules of the OAP: receiver and storage, and what joins them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pyarrow as pa
 from oap.receivers.answers.shelf import inventory_of
 from skyfarer.oap.boot.providers.cluster import StandaloneProvider
 from skyfarer.oap.boot.providers.core import CoreProvider, Node
-from skyfarer.oap.boot.providers.receivers import IngestQueue, Questions, ReceiverProvider
+from skyfarer.oap.boot.providers.questions import Questions
+from skyfarer.oap.boot.providers.receivers import IngestQueue, ReceiverProvider
 from skyfarer.oap.boot.providers.storage import DuckDBProvider
 from skyfarer.oap.boot.settings import CoreConfig, DuckDBConfig, NoKeys, SharingServerConfig
 from skyfarer.oap.core.inventory import InventoryReader
