@@ -166,6 +166,12 @@ def test_slow_clients_do_not_keep_good_ones_waiting(receiver: Receiving) -> None
         client.close()
 
 
+def test_a_refusal_does_not_wait_for_the_body(receiver: Receiving) -> None:
+    with socket.create_connection((HOST, receiver.http_port), TIMEOUT_S) as client:
+        client.sendall(b"POST /v3/segment HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 401")
+
+
 def test_a_client_that_goes_away_in_the_middle_leaves_nothing(receiver: Receiving) -> None:
     before = len(receiver.kept())
     with socket.create_connection((HOST, receiver.http_port), TIMEOUT_S) as client:
