@@ -4,5 +4,7 @@ A receiver is a process of its own that owns one queue (ADR 001), so that Spark'
 process never delays an agent. It must never decode a payload, and never import Spark or storage.
 
     process     the receiver itself (`python -m skyfarer.oap.receivers.process`)
+    resends     the queue's door: a record that a satellite sends again is kept once
+                (`journal` its files, `producers` and `held` what they say; docs/formats/producers.md)
     supervisor  the main process's side: starts it, merges its metrics, starts it again
 """
