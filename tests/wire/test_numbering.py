@@ -225,7 +225,8 @@ def test_the_elements_of_a_collection_have_its_numbers_one_by_one(kept: tuple[Ke
 def test_a_call_that_says_nonsense_is_kept_and_names_nobody(kept: tuple[Kept, Any]) -> None:
     door, serving = kept
     send(serving, COLLECT, b"one", b"two", sequences="nonsense")
-    assert [told[1:] for told in door.told] == [("", 0, [b"one", b"two"], [(), ()])]
+    assert flat(door) == [(Kind.SEGMENT, b"one", ()), (Kind.SEGMENT, b"two", ())]
+    assert {producer for _, producer, _, _, _ in door.told} == {""}
 
 
 def test_a_failed_append_fails_its_call_and_no_other(

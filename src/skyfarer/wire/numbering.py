@@ -132,6 +132,8 @@ def numbers_of(items: Iterable[Item], first: int) -> Iterator[Number]:
 
 def listed(numbers: Sequence[Number], first: int) -> str:
     """What `skyfarer-sequences` says of messages with these numbers, all of them known."""
+    if isinstance(numbers, range) and len(numbers) > 1:
+        return f"{numbers.start - first}-{numbers.stop - 1 - first}"
     pieces: list[str] = []
     singles: list[int] = []
     for number in numbers:

@@ -59,6 +59,7 @@ class GrpcServer:
 
     `doors` has the `Append` of each path that is kept: `append(kind, payloads)` is called on that
     loop, once per read and kind; it may block for as long as the disk does, and owns the payloads.
+    Those of a call that says which records it carries come by themselves, as `Numbered`.
     ValueError for a path that is not in the table. `tls` must offer h2 by ALPN. With a
     `listener`, which is its own from then on, connections are accepted there, and not at the
     settings' address. With `tokens` a call that shows none of them is refused, but for the one

@@ -5,6 +5,9 @@ process never delays an agent. It must never decode a payload, JSON aside, and n
 storage.
 
     process     the receiver itself (`python -m skyfarer.oap.receivers.process`)
+    resends     the queue's door: a record that a satellite sends again is kept once
+                (`journal` its files, `producers` and `held` what they say:
+                docs/formats/producers.md)
     supervisor  the main process's side: starts it, merges its metrics, starts it again
     collecting  what can be posted to the receiver by HTTP, and the server for it
     front       the main process's side: passes on what is posted to its own port

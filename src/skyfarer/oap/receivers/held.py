@@ -23,6 +23,11 @@ class Held:
         """Ranges, not numbers: what it costs to remember."""
         return len(self._starts)
 
+    @property
+    def end(self) -> int:
+        """Behind the highest number; 0 if there is none."""
+        return self._ends[-1] if self._ends else 0
+
     def ranges(self) -> list[tuple[int, int]]:
         """Ascending, neither touching nor overlapping, each without its end."""
         return list(zip(self._starts, self._ends, strict=True))

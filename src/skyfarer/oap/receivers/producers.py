@@ -102,6 +102,8 @@ class Producers:
 
 def _runs(numbers: Sequence[Number]) -> list[tuple[int, int]]:
     """As few ranges as their order allows; to add one costs more than to look at a number."""
+    if isinstance(numbers, range):
+        return [(numbers.start, numbers.stop)] if numbers else []
     found: list[tuple[int, int]] = []
     start = end = -1
     for number in numbers:

@@ -68,7 +68,11 @@ class Resends:
             self._queue.append(kind, payloads)
             self._unsure(UNREADABLE, len(payloads))
             return
-        sifted = _Sifted(payloads, self._producers.known(payloads.producer))
+        held = self._producers.known(payloads.producer)
+        if (run := _run(payloads.numbers)) and run.start >= max(held.end, held.floor):
+            self._keep(kind, payloads, payloads, run)
+            return
+        sifted = _Sifted(payloads, held)
         if sifted.numbers:
             self._keep(kind, sifted.payloads, payloads, sifted.numbers)
         if sifted.unlisted:
@@ -79,7 +83,7 @@ class Resends:
             self._unsure(reason, records)
 
     def _keep(
-        self, kind: int, payloads: list[bytes], said: Numbered, numbers: list[Number]
+        self, kind: int, payloads: Sequence[bytes], said: Numbered, numbers: Sequence[Number]
     ) -> None:
         queue, producer, first = self._queue, said.producer, said.first
         at = queue.writing
@@ -95,6 +99,15 @@ class Resends:
 
     def _unsure(self, reason: str, records: int) -> None:
         self._registry.inc(table.RECEIVER_UNSURE, records, reason=reason)
+
+
+def _run(numbers: Sequence[Number]) -> range | None:
+    """The same, if they are one after the other, as they are but for resends."""
+    first = numbers[0] if numbers else None
+    if not isinstance(first, int):
+        return None
+    run = range(first, first + len(numbers))
+    return run if numbers == list(run) else None
 
 
 class _Sifted:
