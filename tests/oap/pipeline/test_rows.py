@@ -85,9 +85,9 @@ def test_both_decoders_give_the_same_rows_of_every_shape(queue: Writer, tmp_path
         *((3, 0, ""), (3, 1, ""), (3, 2, "incomplete"), (4, 0, "")),
         *((5, 0, ""), (6, 0, "incomplete"), (7, 0, ""), (8, 0, "unknown_ki")),
     ]
-    assert native[1]["inventory"]["heartbeatTime"] == NOON
-    assert native[4]["otlp"]["scope_spans"][0]["spans"][0]["status"] == {"code": 2}
-    assert native[7]["v2"]["spans"][0]["refs"][0]["parentEndpointId"] == 7
+    assert native[1]["inventory"][0]["heartbeatTime"] == NOON
+    assert native[4]["otlp"][0]["scope_spans"][0]["spans"][0]["status"] == {"code": 2}
+    assert native[7]["v2"][0]["spans"][0]["refs"][0]["parentEndpointId"] == 7
     assert native[9].keys() == {"sequence", "part", "kind"}
 
 

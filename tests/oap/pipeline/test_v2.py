@@ -11,6 +11,7 @@ from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, wide_form
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.oap.core.storage import Accumulators, Applied, Scope
+from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.names import with_names
 from skyfarer.oap.pipeline.analysis.v2 import segment_of
 from skyfarer.testing.traces import segment
@@ -157,7 +158,7 @@ def test_all_that_a_v2_segment_says_is_found_in_the_form_of_segments(
     )
     told = span(refs=[ref], peer="mq:1", spanLayer="MQ", componentId=41, spanType="Local")
     registered.keep(Kind.V2_SEGMENT, upstream(1, span(1, peerId=9), told))
-    rows = registered.batch(0, 1, decoder)
+    rows = registered.batch(0, 1, decoder).withColumn("v2", only("v2"))
     named = with_names(rows, F.col("v2").isNotNull(), registered.inventories)
     (made,) = named.select(segment_of(wide_form()).alias("segment")).toArrow().to_pylist()
     exit_span, local = made["segment"]["spans"]

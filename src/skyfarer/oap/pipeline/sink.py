@@ -27,6 +27,7 @@ from skyfarer.oap.core.inventory import Inventory, InventoryReader
 from skyfarer.oap.core.storage import Analysed, Parked, Scope, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings, calls, records
+from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.inventory import registrations
@@ -214,7 +215,8 @@ def _places(rows: pa.Table) -> list[int]:
 def _inventories(fresh: DataFrame, kinds: Collection[int]) -> list[Inventory]:
     if Kind.INVENTORY not in kinds:
         return []
-    return registrations(fresh.where(F.col("inventory").isNotNull() & F.col("reason").isNull()))
+    told = fresh.where(F.col("inventory").isNotNull() & F.col("reason").isNull())
+    return registrations(told.withColumn("inventory", only("inventory")))
 
 
 def _rolled_up(deltas: pa.Table, keys: tuple[str, ...]) -> pa.Table:

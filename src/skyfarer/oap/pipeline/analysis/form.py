@@ -13,6 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 
+def only(column: str) -> Column:
+    """The message in the column of a rare shape; null when there is none."""
+    return F.get(F.col(column), F.lit(0))
+
+
 def segment_type(rows: DataFrame) -> StructType:
     kept = rows.schema["segment"].dataType
     assert isinstance(kept, StructType)

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from skyfarer.oap.pipeline.analysis.form import element_type, segment_type, struct_of
+from skyfarer.oap.pipeline.analysis.form import element_type, only, segment_type, struct_of
 from skyfarer.oap.pipeline.sources.shapes import NANOS_OF_MS
 from skyfarer.wire.messages import RefType, SpanLayer, SpanType
 from skyfarer.wire.messages import otlp_trace as otlp
@@ -34,8 +34,9 @@ def translated(rows: DataFrame) -> DataFrame:
 
 def segment_of(form: StructType) -> Column:
     """What the column `otlp` says, in that form."""
-    resource = F.col("otlp.resource.attributes")
-    span = _only(_only(F.col("otlp.scope_spans"))["spans"])
+    whole = only("otlp")
+    resource = whole["resource"]["attributes"]
+    span = _first(_first(whole["scope_spans"])["spans"])
     service = F.coalesce(_text(resource, "service.name"), F.lit(UNKNOWN_SERVICE))
     instance = F.coalesce(
         _text(resource, "service.instance.id"), _text(resource, "host.name"), service
@@ -114,13 +115,13 @@ def _peer(attributes: Column) -> Column:
 
 def _text(attributes: Column, key: str) -> Column:
     """The attribute as text, the first of that name; null when there is none, or it is empty."""
-    value = F.get(F.filter(attributes, lambda one: one["key"] == key), F.lit(0))["value"]
+    value = _first(F.filter(attributes, lambda one: one["key"] == key))["value"]
     return F.when(value["string_value"] != "", value["string_value"]).when(
         value["int_value"] != 0, value["int_value"].cast("string")
     )
 
 
-def _only(elements: Column) -> Column:
+def _first(elements: Column) -> Column:
     return F.get(elements, F.lit(0))
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from skyfarer.oap.core.inventory import InventoryReader
-from skyfarer.oap.pipeline.analysis.form import element_type, segment_type, struct_of
+from skyfarer.oap.pipeline.analysis.form import element_type, only, segment_type, struct_of
 from skyfarer.oap.pipeline.analysis.names import COLUMNS, looked_up, with_names
 from skyfarer.wire.messages import SpanType
 
@@ -20,6 +20,7 @@ NO_NAME: Final = "{domain}"
 
 
 def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
+    rows = rows.withColumn("v2", only("v2"))
     told = F.col("v2").isNotNull() & F.col("reason").isNull()
     identifier = F.col("v2.serviceInstanceId")
     unknown = told & looked_up("instances", identifier).isNull()
@@ -38,7 +39,7 @@ def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
 
 
 def segment_of(form: StructType) -> Column:
-    """What the column `v2` says, in that form; needs the columns of names."""
+    """What the message in `v2` says, in that form; needs the columns of names."""
     trace_id = _joined(F.get(F.col("v2.globalTraceIds"), F.lit(0)))
     instance = looked_up("instances", F.col("v2.serviceInstanceId"))
     spans = element_type(form, "spans")

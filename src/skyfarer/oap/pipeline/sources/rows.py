@@ -5,7 +5,8 @@
     kind      what it is (wire.rpc.Kind)
     reason    null, or why it cannot be analysed: such a record is parked, and stops nothing
     data      null; of a span the bytes that are stored for it, since the queue has them in no piece
-    segment, properties, ping, …   the decoded message, in the column of its shape; the others null
+    segment, properties, ping, …   the decoded message, in the column of its shape (`rare` ones as
+              the only element of a list); the others null
 
 A kind that no shape speaks of is not decoded: its row says only that the record is there.
 
@@ -70,10 +71,15 @@ def row_schema() -> pa.Schema:
     """The same for every decoder: the suite both pass says so."""
     by_kind = decoders("ptars")
     columns = [
-        pa.field(shape.column, pa.struct(list(by_kind[kind].schema)))
+        pa.field(shape.column, _column_type(shape, by_kind[kind].schema))
         for kind, shape in SHAPES.items()
     ]
     return pa.schema([*_ENVELOPE, *columns])
+
+
+def _column_type(shape: Shape, decoded: pa.Schema) -> pa.DataType:
+    message = pa.struct(list(decoded))
+    return pa.list_(pa.field("element", message, nullable=False)) if shape.rare else message
 
 
 def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
@@ -149,8 +155,7 @@ def _decoded(
     for batch in batches:
         here = good[at : at + batch.num_rows]
         at += batch.num_rows
-        message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-        columns = {SHAPES[kind].column: message}
+        columns = {SHAPES[kind].column: _column(SHAPES[kind], batch)}
         if parts is not None:
             columns |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
         yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
@@ -159,6 +164,14 @@ def _decoded(
         reasons = [f"{UNDECODABLE}: {bad[position]}" for position in sorted(bad)]
         columns = {} if parts is None else {"part": pa.array(parts[here])}
         yield _assemble(sequences[here], kind, reasons, columns)
+
+
+def _column(shape: Shape, batch: pa.RecordBatch) -> pa.Array:
+    message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+    if not shape.rare:
+        return message
+    each = pa.array(np.arange(batch.num_rows + 1, dtype=np.int32))
+    return pa.ListArray.from_arrays(each, message, type=_column_type(shape, batch.schema))
 
 
 def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
@@ -222,5 +235,14 @@ def _assemble(
         "kind": pa.array(np.broadcast_to(np.asarray(kinds).astype(np.int32), count)),
         "reason": pa.array(reasons, pa.string()) if isinstance(reasons, list) else reasons,
     } | (columns or {})
-    filled = [given[f.name] if f.name in given else pa.nulls(count, f.type) for f in schema]
+    filled = [given[f.name] if f.name in given else _nulls(count, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(filled, schema=schema)
+
+
+def _nulls(count: int, kind: pa.DataType) -> pa.Array:
+    """Arrow's own null lists are sent with room for elements that nobody has."""
+    if not pa.types.is_list(kind):
+        return pa.nulls(count, kind)
+    buffers = [pa.py_buffer(bytes(size)) for size in (count // 8 + 1, 4 * (count + 1))]
+    none = pa.array([], kind.value_type)
+    return pa.Array.from_buffers(kind, count, buffers, null_count=count, children=[none])

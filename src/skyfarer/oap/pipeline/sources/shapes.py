@@ -31,7 +31,8 @@ class Shape:
 
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
     nothing that could be analysed; dotted where it lies inside a message. `times`: times in a list
-    of messages → the largest that is believed; none may be negative.
+    of messages → the largest that is believed; none may be negative. `rare`: the column is a list
+    of at most one message: a null struct takes as much room as any other, a null list next to none.
     """
 
     column: str
@@ -39,6 +40,7 @@ class Shape:
     fields: Mapping[str, tuple[str, ...]]
     required: tuple[str, ...]
     times: Mapping[str, int] = field(default_factory=dict)
+    rare: bool = False
 
 
 TIME_MS_MAX = 2**42
@@ -89,6 +91,7 @@ INVENTORY = Shape(
         )
     },
     required=("scope",),
+    rare=True,
 )
 SPAN = Shape(
     column="otlp",
@@ -107,6 +110,7 @@ SPAN = Shape(
     },
     required=("scope_spans.spans.trace_id", "scope_spans.spans.span_id"),
     times=dict.fromkeys(_NANOS, TIME_MS_MAX * NANOS_OF_MS),
+    rare=True,
 )
 UPSTREAM_SEGMENT = Shape(
     column="",
@@ -135,6 +139,7 @@ V2_SEGMENT = Shape(
     },
     required=("globalTraceIds", "traceSegmentId", "spans"),
     times=_SPAN_TIMES,
+    rare=True,
 )
 
 SHAPES: Mapping[int, Shape] = {
