@@ -77,8 +77,6 @@ class Writes(ABC):
         yield from sorted({day_of(bucket) for bucket in buckets.values()})
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        if "kind" not in rows.column_names:
-            rows = rows.append_column("kind", pa.array([_SEGMENT_KIND] * rows.num_rows, pa.int32()))
         for day in self._days(cursor, rows):
             cursor.execute(schema.segment_ddl(day))
             cursor.execute(schema.segment_index(day))
@@ -149,7 +147,6 @@ class Writes(ABC):
         }
 
 
-_SEGMENT_KIND = 1  # wire.rpc.Kind.SEGMENT
 _PARKED = pa.schema(
     {
         "sequence": pa.int64(),
