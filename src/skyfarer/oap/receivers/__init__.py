@@ -5,6 +5,7 @@ process never delays an agent. It must never decode a payload, and never import 
 
     process     the receiver itself (`python -m skyfarer.oap.receivers.process`)
     resends     the queue's door: a record that a satellite sends again is kept once
-                (`journal` its files, `producers` and `held` what they say; docs/formats/producers.md)
+    journal     its files (docs/formats/producers.md)
+    producers   what they say of all producers; `held`: of one
     supervisor  the main process's side: starts it, merges its metrics, starts it again
 """
