@@ -211,7 +211,7 @@ def test_batches_tell_a_stock_grpc_server_who_sent_them_and_from_which_record_on
             sent = segments(100)
             await r.collect(sent)
             await r.until_empty()
-            producer = r.satellite.pipes[0].backlog.queue_id
+            producer = r.satellite.pipes[0].backlog.producer
             assert [message for _, messages in calls for message in messages] == sent
             expected = 0
             for metadata, messages in calls:

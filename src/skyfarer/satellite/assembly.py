@@ -175,7 +175,7 @@ class Assembly:
 
     def _forwarder(self, config: PipeConfig, backlog: Backlog | None) -> Forwarder:
         def producer() -> str:
-            return backlog.queue_id if backlog is not None else ""
+            return backlog.producer if backlog is not None else ""
 
         client, records_max = config.sender.client_name, config.sender.max_buffer_size
         return self.forwarder(client, producer, records_max)

@@ -23,6 +23,7 @@ from skyfarer.queue.run import OVERFLOW, Run
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.satellite.contracts import Batch, Gap
+from skyfarer.satellite.epoch import epoch
 from skyfarer.telemetry.ledger import Ledger
 
 CONSUMER = "sender"
@@ -50,6 +51,8 @@ class Backlog:
         self._arrived = asyncio.Event()
         self._ready = asyncio.Event()
         self._hurrying = False
+        self._directory = settings.directory
+        self._epoch = ""
         self._taken_end = 0
         self._fresh_bytes = 0
         self._oldest_fresh_s: float | None = None
@@ -59,6 +62,7 @@ class Backlog:
         self._writer.start()
         self._consumer.start()
         self._reader.start()
+        self._epoch = epoch(self._directory)
         self._taken_end = self._consumer.committed()
 
     def stop(self, timeout_s: float) -> None:
@@ -69,6 +73,11 @@ class Backlog:
     @property
     def queue_id(self) -> str:
         return self._writer.queue_id
+
+    @property
+    def producer(self) -> str:
+        """Who gave a record its number: with it, the number names no other record. Once started."""
+        return f"{self._writer.queue_id}-{self._epoch}"
 
     @property
     def writing(self) -> int:

@@ -56,6 +56,8 @@ CASES = [
     (Kind.INSTANCE_PING, pings),
 ]
 
+KINDS = {Kind.METER_COLLECTION, *(kind for kind, _ in CASES)} - {Kind.METER}
+
 
 def cut(kind: int, payloads: Sequence[bytes], *edges: int) -> list[Batch]:
     return [Batch(first, kind, tuple(payloads[first:end])) for first, end in pairwise(edges)]
@@ -68,6 +70,7 @@ def kept(directory: Path) -> list[bytes]:
     found: list[bytes] = []
     for run in reader.runs(0, reader.writing()):
         for kind, payload in zip(run.kinds(), map(bytes, run.payloads()), strict=True):
+            assert kind in KINDS
             elements = split_repeated(payload, 1) if kind == Kind.METER_COLLECTION else None
             assert elements is None or join_repeated(elements, 1) == payload
             found += [payload] if elements is None else elements

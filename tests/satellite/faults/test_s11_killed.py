@@ -107,7 +107,7 @@ def prove_apart(
     """`prove`, for what this satellite sent."""
     producer = inspect(satellite.data / "native" / "queue").queue_id
     own = RecordingUpstream()
-    own.calls = [call for call in upstream.calls if call.producer == producer]
+    own.calls = [call for call in upstream.calls if call.producer.startswith(f"{producer}-")]
     assert own.calls, f"{producer} is not the producer of any call"
     prove(satellite, own, agents)
 

@@ -47,7 +47,8 @@ class Producers:
 
     def known(self, name: str) -> Held:
         """Not to be changed but by `add`; empty for one that is not known."""
-        return self._known.get(name) or Held()
+        held = self._known.get(name)
+        return held if held is not None else Held()
 
     def add(self, name: str, first: int, numbers: Sequence[Number]) -> None:
         """The queue has these; all of the producer before `first` is settled."""

@@ -95,7 +95,9 @@ class Supervisor:
                     backoff.reset()
             code = process.wait()
             self._answering.forget(replies.say)
-            if self._stopping.is_set() or not self._ready.is_set() or self._failure:
+            if not self._ready.is_set() and not self._stopping.is_set():
+                self._failure = f"the receiver ended with code {code} before it served; see the log"
+            if self._stopping.is_set() or self._failure:
                 self._ready.set()
                 return
             self._health.set(PART, False, f"ended with code {code}")
