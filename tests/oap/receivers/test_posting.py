@@ -215,6 +215,10 @@ def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
     assert answer.headers["content-type"].startswith(form)
 
 
+def test_a_path_may_be_written_with_escapes(nobody: httpx.Client) -> None:
+    assert nobody.post("/v3/%73egment", content=SEGMENT.body).status_code == 503
+
+
 @pytest.fixture(scope="module")
 def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A main process whose receiver was killed: the socket is there, and nobody listens."""

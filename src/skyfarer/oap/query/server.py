@@ -65,6 +65,7 @@ class QueryServer:
         registry: Registry,
         clock: Clock,
         zone: tzinfo,
+        *,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
     ) -> None:

@@ -37,6 +37,7 @@ class Supervisor:
         listener: socket.socket,
         registry: Registry,
         health: Health,
+        *,
         http_listener: socket.socket | None = None,
     ) -> None:
         self._settings = settings

@@ -41,8 +41,8 @@ class QueryProvider(Provider):
             node.registry,
             node.clock,
             node.zone,
-            modules.find("receiver-sharing-server").service(Posted).front,
-            tls.context if tls is not None else None,
+            posts=modules.find("receiver-sharing-server").service(Posted).front,
+            tls=tls.context if tls is not None else None,
         )
         self._server.start()
 

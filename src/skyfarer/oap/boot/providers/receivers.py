@@ -65,7 +65,9 @@ class ReceiverProvider(Provider):
         else:
             self.http_port = http_listener.getsockname()[1]
         settings = self._settings(node, access)
-        self._supervisor = Supervisor(settings, listener, node.registry, node.health, http_listener)
+        self._supervisor = Supervisor(
+            settings, listener, node.registry, node.health, http_listener=http_listener
+        )
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
