@@ -71,7 +71,7 @@ def receiving(
     own = socket.create_server((HOST, 0)) if way == "own port" else None
     inner = "" if own is not None else str(directory / "receiver.sock")
     supervisor = Supervisor(
-        settings(directory, access, socket=inner), listener, registry, health, own
+        settings(directory, access, socket=inner), listener, registry, health, http_listener=own
     )
     front = None if own is not None else Front(Path(inner))
     query = query_server(front, registry, health)
@@ -92,4 +92,6 @@ def receiving(
 def query_server(front: Front | None, registry: Registry, health: Health) -> QueryServer:
     reader = MemoryReader()
     listener = socket.create_server((HOST, 0))
-    return QueryServer(listener, reader, reader.ledger, health, registry, HandClock(), UTC, front)
+    return QueryServer(
+        listener, reader, reader.ledger, health, registry, HandClock(), UTC, posts=front
+    )

@@ -7,6 +7,7 @@ import socket
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import httpx
 import psutil
@@ -126,6 +127,20 @@ def test_what_is_refused_is_answered_with_the_reason_and_not_kept(
     assert receiver.http.post("/v3/segment", content=SEGMENT.body).status_code == 200
 
 
+@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+def test_on_every_route_what_is_no_message_of_it_is_400(receiver: Receiving, post: Post) -> None:
+    before = len(receiver.kept())
+    noise = Random(post.path).randbytes(500)
+    for body in (b"\xff\xff" + noise, post.body[:-1], b"\x00"):
+        answer = receiver.http.post(post.path, content=body, headers=post.headers)
+        assert answer.status_code == 400
+    short = gzip.compress(post.body)[:-1]
+    headers = {**post.headers, "Content-Encoding": "gzip"}
+    assert receiver.http.post(post.path, content=short, headers=headers).status_code == 400
+
+    assert len(receiver.kept()) == before
+
+
 def test_a_bomb_does_not_make_the_receiver_larger(receiver: Receiving) -> None:
     child = receiver_process()
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/x-protobuf"}
@@ -213,6 +228,10 @@ def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
     assert b"the receiver is not there just now" in answer.content
     form = "application/x-protobuf" if post.path.startswith("/v1/") else "text/plain"
     assert answer.headers["content-type"].startswith(form)
+
+
+def test_a_path_may_be_written_with_escapes(nobody: httpx.Client) -> None:
+    assert nobody.post("/v3/%73egment", content=SEGMENT.body).status_code == 503
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ class Door:
         assert self._posts is not None
         try:
             status, headers, body = await self._posts.pass_on(
-                http.url.path, http.headers.raw, http.stream()
+                http.scope["path"], http.headers.raw, http.stream()
             )
         except ClientDisconnect:
             return Response(status_code=400)

@@ -67,6 +67,7 @@ class QueryServer:
         registry: Registry,
         clock: Clock,
         zone: tzinfo,
+        *,
         inventories: InventoryReader | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,

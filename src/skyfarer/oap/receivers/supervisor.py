@@ -39,6 +39,7 @@ class Supervisor:
         listener: socket.socket,
         registry: Registry,
         health: Health,
+        *,
         http_listener: socket.socket | None = None,
         *,
         answering: Answering | None = None,

@@ -42,9 +42,9 @@ class QueryProvider(Provider):
             node.registry,
             node.clock,
             node.zone,
-            modules.find("storage").service(InventoryReader),
-            modules.find("receiver-sharing-server").service(Posted).front,
-            tls.context if tls is not None else None,
+            inventories=modules.find("storage").service(InventoryReader),
+            posts=modules.find("receiver-sharing-server").service(Posted).front,
+            tls=tls.context if tls is not None else None,
         )
         self._server.start()
 

@@ -70,7 +70,9 @@ class ReceiverProvider(Provider):
         settings = self._settings(node, access)
         answering = self._questions.open(node, self._config.registrationHoldBackMs / 1000)
         self._supervisor = Supervisor(
-            settings, listener, node.registry, node.health, http_listener, answering=answering
+            *(settings, listener, node.registry, node.health),
+            http_listener=http_listener,
+            answering=answering,
         )
 
     def start(self, modules: ModuleHolder) -> None:
