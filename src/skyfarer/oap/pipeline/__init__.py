@@ -1,8 +1,8 @@
 """From the ingest queue to results: the only room that imports pyspark.
 
     sources/   the queue as a Spark streaming source; payloads become Arrow here, in native code
-    analysis/  what segments mean, as DataFrame operations (no Python per span); those of OTLP and of
-               the v2 protocol are brought into the form of v3's first
+    analysis/  what segments mean, as DataFrame operations (no Python per span); OTLP and v2 are
+               brought into the form of v3 first
     sink       one micro-batch → one storage transaction, offsets included
     job        the session and its single streaming query
 
