@@ -15,11 +15,14 @@ from skyfarer.testing.programs import Oap, eventually
 
 HERE = Path(__file__).parent
 QUIET_WITHIN_S = 60.0
+PATIENT = {"SKYFARER_REGISTRATION_HOLD_BACK_MS": "20000"}
+"""The real old agent asks for the ids of its pages until it is answered without one, then never
+again: on a machine that is busy with other tests, an id may take more than the usual moment."""
 
 
 @pytest.fixture(scope="session")
 def shared_oap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oap]:
-    oap = Oap(tmp_path_factory.mktemp("shared"))
+    oap = Oap(tmp_path_factory.mktemp("shared"), **PATIENT)
     oap.start()
     yield oap
     oap.kill()

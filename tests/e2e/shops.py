@@ -16,7 +16,7 @@ from e2e import environments
 from skyfarer.testing.programs import eventually, free_port
 
 HERE = Path(__file__).parent
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 120.0
 IDS_WITHIN_S = 45.0
 """The old agent asks for ids every five seconds, and each answer may be held back."""
 STOP_TIMEOUT_S = 10.0

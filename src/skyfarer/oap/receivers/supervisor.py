@@ -41,7 +41,6 @@ class Supervisor:
         health: Health,
         *,
         http_listener: socket.socket | None = None,
-        *,
         answering: Answering | None = None,
     ) -> None:
         self._settings = settings
