@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -130,6 +131,13 @@ def test_a_queue_that_is_in_use_is_told_in_one_sentence(
     other = supervised(tmp_path)
     with pytest.raises(PermanentError, match=str(receiver_of(os.getpid()).pid)):
         other.start()
+
+
+def test_a_receiver_that_dies_before_it_serves_is_a_failed_start(tmp_path: Path) -> None:
+    hopeless = replace(settings(tmp_path), log_level="NO SUCH LEVEL")
+    listener = socket.create_server(("127.0.0.1", 0))
+    with pytest.raises(PermanentError, match="ended with code 1 before it served"):
+        Supervisor(hopeless, listener, Registry(), Health()).start()
 
 
 def test_stop_is_safe_unstarted_and_twice(tmp_path: Path) -> None:
