@@ -114,7 +114,7 @@ class SharingServerConfig:
     authenticationFile: Path | None = None  # further ones, one in a line; renewed meanwhile
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
-    registrationHoldBackMs: int = 2000  # 0: a name without an id is answered at once
+    registrationHoldBackMs: int = 5000  # 0: a name without an id is answered at once
 
     def __post_init__(self) -> None:
         if not self.maxMessageSize:

@@ -1,0 +1,58 @@
+"""A hundred thousand services that nobody has, from one mad agent; the others must not notice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import grpc
+import psutil
+import pytest
+
+from skyfarer.base.units import MIB
+from skyfarer.testing.programs import Oap, ledger_since
+from skyfarer.testing.traces import segment
+
+pytestmark = pytest.mark.e2e
+
+COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
+NAMES = 100_000
+A_CALL = 5_000
+GROWTH_BYTES_MAX = 400 * MIB
+"""Of receiver, driver and storage together: DuckDB's memory is bounded by its own setting."""
+
+
+def mad(first: int, now_ms: int) -> Iterator[bytes]:
+    for number in range(first, first + A_CALL):
+        name = f"mad-{number}-\N{SNOWMAN}'\"\x00<script>"
+        yield segment(name, f"{name}-1", f"/{number}", now_ms, 1).SerializeToString()
+
+
+def resident(oap: Oap) -> int:
+    """Of the OAP's own processes; the JVM's heap has its bound on the command line."""
+    family = [psutil.Process(oap.pid), *psutil.Process(oap.pid).children()]
+    return sum(one.memory_info().rss for one in family if "java" not in one.name())
+
+
+def test_a_hundred_thousand_names_are_stored_in_bounded_memory_beside_a_good_client(
+    oap_to_end: Oap,
+) -> None:
+    oap, now_ms = oap_to_end, int(time.time() * 1000)
+    books, before = oap.ledger(), resident(oap)
+    with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
+        collect = channel.stream_unary(COLLECT)
+        for first in range(0, NAMES, A_CALL):
+            collect(mad(first, now_ms), timeout=120)
+            good = segment("sane", "sane-1", "/buy", now_ms, 7, segment_id=f"sane-{first}")
+            collect(iter([good.SerializeToString()]), timeout=30)
+    calls = NAMES // A_CALL
+    oap.await_applied(books["accepted"] + NAMES + calls)
+    gained = ledger_since(books, oap.ledger())
+    assert gained == {"accepted": NAMES + calls, "delivered": NAMES + calls, "dropped": {}}
+    assert resident(oap) - before < GROWTH_BYTES_MAX
+    names = {
+        one["name"]
+        for one in oap.graphql('{ listServices(layer: "GENERAL") { name } }')["listServices"]
+    }
+    assert "sane" in names
+    assert sum(name.startswith("mad-") for name in names) == NAMES
