@@ -114,10 +114,14 @@ def test_a_time_that_no_calendar_holds_is_no_time(
     assert reasons == ["", "implausible", "", "implausible", "implausible", ""]
 
 
-def test_only_the_record_with_the_strange_span_is_told_apart(queue: Writer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("strange", [-1, TIME_MS_MAX + 1])
+def test_only_the_record_with_the_strange_span_is_told_apart(
+    queue: Writer, tmp_path: Path, strange: int
+) -> None:
     good = SpanObject(startTime=NOON, endTime=NOON)
     one = SegmentObject(traceSegmentId="s", service="shop", spans=[good] * 3)
-    two = SegmentObject(traceSegmentId="s", service="shop", spans=[good, SpanObject(startTime=-1)])
+    bad = SpanObject(startTime=strange)
+    two = SegmentObject(traceSegmentId="s", service="shop", spans=[good, bad])
     queue.append(Kind.SEGMENT, [message.SerializeToString() for message in (one, two, one)])
     assert [row.get("reason", "")[:11] for row in read(tmp_path)] == ["", "implausible", ""]
 
