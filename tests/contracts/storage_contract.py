@@ -227,10 +227,13 @@ class StorageContract(InventoryContract):
     def test_records_are_kept_whole_and_read_by_kind_and_time(self, storage: Any) -> None:
         raw, tomorrow = bytes(range(256)), MINUTE + 1440
         rows = [(0, 5, MINUTE, raw), (1, 7, MINUTE, b""), (3, 5, tomorrow, b"x")]
+        rows.append((2, 5, MINUTE, b"second"))
         storage.apply(batch(0, 4, records=records(*rows)))
         late = BUCKET + 10_000
         first, last = Record("queue-a", 0, 5, BUCKET, raw), Record("queue-a", 3, 5, late, b"x")
-        assert storage.records(5, BUCKET, late, 9) == [first, last]
+        second = Record("queue-a", 2, 5, BUCKET, b"second")
+        assert storage.records(5, BUCKET, late, 9) == [first, second, last]
+        assert storage.records(5, BUCKET, late, 2) == [first, second]
         assert storage.records(5, BUCKET, late, 1) == [first]
         assert storage.records(5, BUCKET + 1, late, 9) == [last]
         assert storage.records(7, BUCKET, BUCKET, 9) == [Record("queue-a", 1, 7, BUCKET, b"")]

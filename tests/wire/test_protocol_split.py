@@ -210,6 +210,8 @@ def test_what_is_split_apart_is_the_elements_and_all_the_rest(payload: bytes) ->
     rest, elements = apart
     assert elements == judge(payload)
     assert split_repeated(rest, 1) == []
+    for number in range(2, 21):
+        assert split_repeated(rest, number) == split_repeated(payload, number)
     whole = rest + b"".join(framed(1, element) for element in elements)
     assert judge(whole) == elements
     assert split_apart(whole, 1) == apart

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from oap.pipeline.bench import BUCKET, NOON, Bench, wide_form
+from oap.pipeline.bench import BUCKET, NOON, WIDE, Bench
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Accumulators, Applied, Scope
-from skyfarer.oap.pipeline.analysis.otlp import segment_of
+from skyfarer.oap.pipeline.sources.columns import text_of
+from skyfarer.oap.pipeline.sources.decode import DECODERS
+from skyfarer.oap.pipeline.sources.otlp import segments_of
+from skyfarer.oap.pipeline.sources.shapes import SPAN
+from skyfarer.oap.pipeline.sources.spans import parts_of
 from skyfarer.wire.messages import otlp_trace as otlp
 from skyfarer.wire.rpc import Kind
 
@@ -172,23 +177,49 @@ PEERS: list[tuple[str, dict[str, str | int]]] = [
 ]
 
 
-@pytest.mark.parametrize("decoder", ["ptars", "protobuf"])
-def test_all_that_a_span_says_is_found_in_the_form_of_segments(bench: Bench, decoder: str) -> None:
+@pytest.mark.parametrize("decoder", sorted(DECODERS))
+def test_all_that_a_span_says_is_found_in_the_form_of_segments(decoder: str) -> None:
     """Fields that the present analysis does not keep are made as well, once its shape has them."""
     client = Span.SPAN_KIND_CLIENT
     spans = [span(1 + n, kind=client, attributes=attributes(of)) for n, (_, of) in enumerate(PEERS)]
     spans += [span(11 + n, 1, attributes=attributes(of)) for n, of in enumerate(LAYERS.values())]
-    bench.keep(Kind.OTLP_TRACES, export(*spans, service_name="shop"))
-    rows = bench.batch(0, 1, decoder).select(segment_of(wide_form()).alias("segment"))
-    made = [row["segment"] for row in rows.toArrow().to_pylist()]
+    spans += [span(21, 1, kind=client), span(22, parent_span_id=bytes(8))]
+    parts = pa.array(parts_of(export(*spans, service_name="shop").SerializeToString()), pa.binary())
+    decoded = DECODERS[decoder](SPAN).decode_all(parts)
+    made = segments_of(decoded, DECODERS[decoder](WIDE).schema).to_pylist()
     inner = {one["traceSegmentId"]: one["spans"][0] for one in made}
     assert [inner[segment_id(1 + n)]["peer"] for n in range(len(PEERS))] == [
         peer for peer, _ in PEERS
     ]
     layers = [inner[segment_id(11 + n)]["spanLayer"] for n in range(len(LAYERS))]
     assert layers == [3, 1, 4, 2, 0]
-    assert inner[segment_id(1)]["refs"] == []
+    assert inner[segment_id(1)]["refs"] == inner[segment_id(22)]["refs"] == []
     (ref,) = inner[segment_id(11)]["refs"]
     assert (ref["parentTraceSegmentId"], ref["parentSpanId"]) == (segment_id(1), 0)
     assert (ref["traceId"], ref["refType"]) == (TRACE.hex(), 0)
+    assert [ref["refType"] for ref in inner[segment_id(21)]["refs"]] == [1]
     assert (inner[segment_id(11)]["spanId"], inner[segment_id(11)]["parentSpanId"]) == (0, -1)
+
+
+def test_the_first_of_an_attribute_counts_and_only_text_and_numbers_are_names() -> None:
+    pairs = [("a", {"string_value": ""}), ("a", {"string_value": "second"})]
+    pairs += [("b", {"bool_value": True}), ("c", {"int_value": -7}), ("c", {"string_value": "no"})]
+    told = [otlp.KeyValue(key=key, value=otlp.AnyValue(**value)) for key, value in pairs]
+    told.append(otlp.KeyValue(key="d"))
+    lists = [[], told, None, told[::-1]]
+    form = DECODERS["ptars"](SPAN).schema.field("resource").type.field("attributes").type
+    rows = [of if of is None else [plain(one) for one in of] for of in lists]
+    column = pa.array(rows, pa.list_(form.value_type))
+    found = {key: text_of(column, key).to_pylist() for key in "abcdx"}
+    assert found == {
+        "a": [None, None, None, "second"],
+        "b": [None] * 4,
+        "c": [None, "-7", None, "no"],
+        "d": [None] * 4,
+        "x": [None] * 4,
+    }
+
+
+def plain(one: otlp.KeyValue) -> dict[str, Any]:
+    value = {"string_value": one.value.string_value, "int_value": one.value.int_value}
+    return {"key": one.key, "value": value if one.HasField("value") else None}

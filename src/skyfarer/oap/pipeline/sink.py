@@ -127,21 +127,18 @@ class BatchSink:
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
     ) -> tuple[DataFrame, pa.Table]:
         """Both with the segments of every protocol; the rows in the order of the queue."""
-        others = sorted(TRANSLATED.intersection(kinds))
-        if not others:
-            return fresh, rows.sort_by("sequence")
-        fresh = one_form(fresh, kinds, self._inventories)
-        theirs = fresh.where(F.col("kind").isin(others))
-        known = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32()))))
-        told = records(theirs, self._naming, "data").toArrow()
-        rows = pa.concat_tables([known, told], promote_options="default")
-        return fresh, rows.sort_by([("sequence", "ascending"), ("part", "ascending")])
+        if others := sorted(TRANSLATED.intersection(kinds)):
+            fresh = one_form(fresh, kinds, self._inventories)
+            told = records(fresh.where(F.col("kind").isin(others)), self._naming).toArrow()
+            known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
+            rows = pa.concat_tables([rows.filter(known), told], promote_options="default")
+        parts = [("part", "ascending")] if Kind.OTLP_TRACES in kinds else []
+        return fresh, rows.sort_by([("sequence", "ascending"), *parts])
 
     def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The segments to store, and those that came before (a resend)."""
         sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["segment_id"]))
-        columns = [name for name in _SEGMENT_COLUMNS if name in rows.schema.names]
-        segments = rows.filter(sound).select(columns)
+        segments = rows.filter(sound).select(_SEGMENT_COLUMNS)
         minutes = pc.divide(segments["start_time"], MINUTE_MS)
         segments = segments.append_column("minute", minutes)
         ids = segments["segment_id"]
@@ -156,12 +153,15 @@ class BatchSink:
         return segments.filter(mask), segments.filter(pc.invert(mask))
 
     def _with_bytes(self, segments: pa.Table) -> pa.Table:
-        if "data" not in segments.schema.names:
-            return segments.append_column("data_binary", self._payloads.many(segments["sequence"]))
-        cut = pc.is_valid(segments["data"])
-        whole = segments.filter(pc.invert(cut)).drop_columns("data")
-        spans = segments.filter(cut).rename_columns({"data": "data_binary"})
-        return pa.concat_tables([self._with_bytes(whole), spans], promote_options="default")
+        """Spans bring their bytes along; those of whole records are in the queue."""
+        spans = segments.filter(pc.is_valid(segments["data"])).rename_columns(
+            {"data": "data_binary"}
+        )
+        whole = segments.drop_columns("data")
+        if spans.num_rows:
+            whole = whole.filter(pc.is_null(segments["data"]))
+        whole = whole.append_column("data_binary", self._payloads.many(whole["sequence"]))
+        return pa.concat_tables([whole, spans.select(whole.schema.names)])
 
     def _metrics(self, fresh: DataFrame, repeated: pa.Table) -> dict[Scope, pa.Table]:
         if repeated.num_rows:

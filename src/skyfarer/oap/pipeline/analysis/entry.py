@@ -22,9 +22,9 @@ class NamingSettings:
     endpoint_chars_max: int = 150
 
 
-def records(rows: DataFrame, naming: NamingSettings, *more: str) -> DataFrame:
-    """One small row a record of the queue (of an OTLP export: a span), without its payload, which
-    never passes through Spark; `more` names columns that are passed along.
+def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
+    """One small row a record of the queue (of an OTLP export: a span, with its bytes), all but the
+    payload, which never passes through Spark.
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
     last in the list; it fails when any of its spans does.
@@ -38,7 +38,7 @@ def records(rows: DataFrame, naming: NamingSettings, *more: str) -> DataFrame:
         "part",
         "kind",
         "reason",
-        *more,
+        "data",
         F.col("segment.traceSegmentId").alias("segment_id"),
         F.col("segment.traceId").alias("trace_id"),
         _cut("segment.service", naming.service_chars_max).alias("service"),

@@ -1,4 +1,4 @@
-"""Decoders of what one shape cannot say: a message inside a message, a message with one span."""
+"""Decoders of what one shape cannot say: a message inside a message, a span as a segment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.decode import DECODERS, Decoder
-from skyfarer.oap.pipeline.sources.shapes import SHAPES, SPAN, UPSTREAM_SEGMENT, V2_SEGMENT
+from skyfarer.oap.pipeline.sources.otlp import segments_of
+from skyfarer.oap.pipeline.sources.shapes import (
+    SEGMENT,
+    SHAPES,
+    SPAN,
+    UPSTREAM_SEGMENT,
+    V2_SEGMENT,
+)
 from skyfarer.wire.rpc import Kind
 
 TRACE_IDS = "globalTraceIds"
@@ -28,11 +35,11 @@ class UpstreamDecoder:
 
 
 class SpanDecoder:
-    """OTLP: resource spans with exactly one span, which is how exports are cut."""
+    """OTLP: resource spans with exactly one span, which is how exports are cut, as segments."""
 
     def __init__(self, name: str) -> None:
         self._whole = DECODERS[name](SPAN)
-        self.schema: pa.Schema = self._whole.schema
+        self.schema: pa.Schema = DECODERS[name](SEGMENT).schema
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
         batch = self._whole.decode_all(payloads)
@@ -40,7 +47,7 @@ class SpanDecoder:
         lists.append(pc.struct_field(pc.list_flatten(lists[0]), "spans"))
         if not all(pc.all(pc.equal(pc.list_value_length(one), 1)).as_py() for one in lists):
             raise ValueError("not one span")
-        return batch
+        return segments_of(batch, self.schema)
 
 
 def decoder_of(kind: int, name: str) -> Decoder:

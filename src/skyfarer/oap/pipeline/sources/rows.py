@@ -58,7 +58,6 @@ _ENVELOPE = (
     pa.field("reason", pa.string()),
     pa.field("data", pa.binary()),
 )
-_NO_ID = pa.array([b"", bytes(8), bytes(16)], pa.binary())
 
 
 @cache
@@ -70,11 +69,10 @@ def decoders(name: str) -> Mapping[int, Decoder]:
 def row_schema() -> pa.Schema:
     """The same for every decoder: the suite both pass says so."""
     by_kind = decoders("ptars")
-    columns = [
-        pa.field(shape.column, _column_type(shape, by_kind[kind].schema))
-        for kind, shape in SHAPES.items()
-    ]
-    return pa.schema([*_ENVELOPE, *columns])
+    columns = {
+        shape.column: _column_type(shape, by_kind[kind].schema) for kind, shape in SHAPES.items()
+    }
+    return pa.schema([*_ENVELOPE, *(pa.field(*column) for column in columns.items())])
 
 
 def _column_type(shape: Shape, decoded: pa.Schema) -> pa.DataType:
@@ -177,9 +175,9 @@ def _column(shape: Shape, batch: pa.RecordBatch) -> pa.Array:
 def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
     """Bytes that happen to parse but say nothing, or what cannot be: null where all is well."""
     lacking = pa.array(np.zeros(batch.num_rows, dtype=bool))
-    for path in shape.required:
-        lacking = pc.or_(lacking, _lacks(_field(batch, path)))
-    incomplete = INCOMPLETE + ", ".join(path.rpartition(".")[2] for path in shape.required)
+    for name in shape.required:
+        lacking = pc.or_(lacking, _lacks(batch[name]))
+    incomplete = INCOMPLETE + ", ".join(shape.required)
     reasons = pc.if_else(lacking, pa.scalar(incomplete), pa.scalar(None, pa.string()))
     for path, most in shape.times.items():
         strange = _outside(batch, path, most)
@@ -191,22 +189,14 @@ def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
 
 def _outside(batch: pa.RecordBatch, path: str, most: int) -> Numbers:
     """The rows in which that time, in any element of its list, is out of bounds."""
-    times = _field(batch, path)
+    top, _, name = path.partition(".")
+    times = pc.struct_field(pc.list_flatten(batch[top]), name)
     bounds = pc.min_max(times).as_py()
     if not len(times) or (bounds["min"] >= 0 and bounds["max"] <= most):
         return np.empty(0, dtype=np.int64)
     bad = pc.or_(pc.less(times, 0), pc.greater(times, most))
-    found: Numbers = pc.list_parent_indices(batch[path.partition(".")[0]]).filter(bad).to_numpy()
+    found: Numbers = pc.list_parent_indices(batch[top]).filter(bad).to_numpy()
     return found
-
-
-def _field(batch: pa.RecordBatch, path: str) -> pa.Array:
-    """A column; inside a list it is the field of the only element."""
-    top, *inner = path.split(".")
-    column = batch[top]
-    for name in inner:
-        column = pc.struct_field(pc.list_flatten(column), name)
-    return column
 
 
 def _lacks(column: pa.Array) -> pa.BooleanArray:
@@ -215,8 +205,6 @@ def _lacks(column: pa.Array) -> pa.BooleanArray:
         return reduce(pc.and_, (pc.fill_null(one, True) for one in inside))
     if pa.types.is_integer(column.type):
         return pc.equal(column, 0)
-    if pa.types.is_binary(column.type):
-        return pc.is_in(column, _NO_ID)
     size = pc.binary_length if pa.types.is_string(column.type) else pc.list_value_length
     return pc.equal(size(column), 0)
 

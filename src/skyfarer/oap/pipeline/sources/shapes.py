@@ -30,9 +30,9 @@ class Shape:
     """A column of the source: one message type, trimmed.
 
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
-    nothing that could be analysed; dotted where it lies inside a message. `times`: times in a list
-    of messages → the largest that is believed; none may be negative. `rare`: the column is a list
-    of at most one message: a null struct takes as much room as any other, a null list next to none.
+    nothing that could be analysed. `times`: times in a list of messages → the largest that is
+    believed; none may be negative. `rare`: the column is a list of at most one message: a null
+    struct takes as much room as any other, a null list next to none.
     """
 
     column: str
@@ -48,7 +48,6 @@ TIME_MS_MAX = 2**42
 their overflow; a time in the wrong unit ends here too."""
 NANOS_OF_MS = 1_000_000
 _SPAN_TIMES = {"spans.startTime": TIME_MS_MAX, "spans.endTime": TIME_MS_MAX}
-_NANOS = tuple(f"scope_spans.spans.{end}_time_unix_nano" for end in ("start", "end"))
 
 SEGMENT = Shape(
     column="segment",
@@ -94,7 +93,7 @@ INVENTORY = Shape(
     rare=True,
 )
 SPAN = Shape(
-    column="otlp",
+    column="segment",
     message="otlp_trace.ResourceSpans",
     fields={
         "otlp_trace.ResourceSpans": ("resource", "scope_spans"),
@@ -108,12 +107,11 @@ SPAN = Shape(
         "otlp_trace.KeyValue": ("key", "value"),
         "otlp_trace.AnyValue": ("string_value", "int_value"),
     },
-    required=("scope_spans.spans.trace_id", "scope_spans.spans.span_id"),
-    times=dict.fromkeys(_NANOS, TIME_MS_MAX * NANOS_OF_MS),
-    rare=True,
+    required=(),
 )
+"""Decoded by this, and then made a SEGMENT."""
 UPSTREAM_SEGMENT = Shape(
-    column="",
+    column="v2",
     message="v2_trace.UpstreamSegment",
     fields={
         "v2_trace.UpstreamSegment": ("globalTraceIds", "segment"),
@@ -121,6 +119,7 @@ UPSTREAM_SEGMENT = Shape(
     },
     required=(),
 )
+"""Only to reach the V2_SEGMENT in it."""
 V2_SEGMENT = Shape(
     column="v2",
     message="v2_trace.SegmentObject",
@@ -147,7 +146,7 @@ SHAPES: Mapping[int, Shape] = {
     Kind.INSTANCE_PROPERTIES: PROPERTIES,
     Kind.INSTANCE_PING: PING,
     Kind.INVENTORY: INVENTORY,
-    Kind.OTLP_TRACES: SPAN,
+    Kind.OTLP_TRACES: SEGMENT,
     Kind.V2_SEGMENT: V2_SEGMENT,
 }
 

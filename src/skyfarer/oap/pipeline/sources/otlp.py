@@ -1,0 +1,134 @@
+"""An OTLP span as a segment of its own (docs/adr/007-one-span-one-segment.md).
+
+Its ids are made of the span alone, since its parent and its children come in other exports. All of
+it is done on whole columns, in the worker: a segment leaves it in the form of v3's, and nothing
+after this knows that there was another protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.pipeline.sources.columns import (
+    Mask,
+    hex_texts,
+    is_id,
+    list_of,
+    struct_of,
+    text_of,
+)
+from skyfarer.oap.pipeline.sources.shapes import NANOS_OF_MS
+from skyfarer.wire.messages import RefType, SpanLayer, SpanType
+from skyfarer.wire.messages import otlp_trace as otlp
+
+UNKNOWN_SERVICE: Final = "unknown_service"
+TRACE_ID_BYTES: Final = 16
+SPAN_ID_BYTES: Final = 8
+_LAYERS: Final = {
+    "db.system": SpanLayer.Database,
+    "messaging.system": SpanLayer.MQ,
+    "rpc.system": SpanLayer.RPCFramework,
+}
+_ENTRY: Final = (otlp.Span.SPAN_KIND_SERVER, otlp.Span.SPAN_KIND_CONSUMER)
+_EXIT: Final = (otlp.Span.SPAN_KIND_CLIENT, otlp.Span.SPAN_KIND_PRODUCER)
+
+
+def segments_of(spans: pa.RecordBatch, form: pa.Schema) -> pa.RecordBatch:
+    """Resource spans with one span each, as segments with the fields of that form.
+
+    A span without sound ids gets a segment without an id. KeyError for a field of the form that
+    is not made here.
+    """
+    resource = pc.struct_field(spans["resource"], "attributes")
+    span = pc.list_flatten(pc.struct_field(pc.list_flatten(spans["scope_spans"]), "spans"))
+    service = pc.fill_null(text_of(resource, "service.name"), UNKNOWN_SERVICE)
+    instance = pc.coalesce(
+        text_of(resource, "service.instance.id"), text_of(resource, "host.name"), service
+    )
+    trace_id, span_id = pc.struct_field(span, "trace_id"), pc.struct_field(span, "span_id")
+    within = form.field("spans").type
+    fields = {
+        "traceId": hex_texts([trace_id], [TRACE_ID_BYTES]),
+        "traceSegmentId": _segment_ids(trace_id, span_id),
+        "spans": list_of(
+            struct_of(_span(span, within.value_type), within.value_type),
+            np.ones(len(span), dtype=bool),
+            within,
+        ),
+        "service": service,
+        "serviceInstance": instance,
+    }
+    return pa.RecordBatch.from_arrays([fields[name] for name in form.names], schema=form)
+
+
+def _span(span: pa.StructArray, form: pa.StructType) -> Mapping[str, pa.Array]:
+    count, kinds = len(span), pc.struct_field(span, "kind").to_numpy()
+    types = np.select(
+        [np.isin(kinds, _ENTRY), np.isin(kinds, _EXIT)],
+        [int(SpanType.Entry), int(SpanType.Exit)],
+        int(SpanType.Local),
+    )
+    attributes = pc.struct_field(span, "attributes")
+    status = pc.struct_field(pc.struct_field(span, "status"), "code")
+    return {
+        "spanId": pa.array(np.zeros(count, dtype=np.int32)),
+        "parentSpanId": pa.array(np.full(count, -1, dtype=np.int32)),
+        "startTime": pc.divide(pc.struct_field(span, "start_time_unix_nano"), NANOS_OF_MS),
+        "endTime": pc.divide(pc.struct_field(span, "end_time_unix_nano"), NANOS_OF_MS),
+        "refs": _refs(span, types == SpanType.Entry, form.field("refs").type),
+        "operationName": pc.struct_field(span, "name"),
+        "peer": _peers(attributes),
+        "spanType": pa.array(types.astype(np.int32)),
+        "spanLayer": _layers(attributes),
+        "componentId": pa.array(np.zeros(count, dtype=np.int32)),
+        "isError": pc.fill_null(pc.equal(status, otlp.Status.STATUS_CODE_ERROR), False),
+        "skipAnalysis": pa.array(np.zeros(count, dtype=bool)),
+    }
+
+
+def _refs(span: pa.StructArray, called: Mask, form: pa.ListType) -> pa.ListArray:
+    """One, to the segment of the parent span; of its service nothing is known here."""
+    parent = pc.struct_field(span, "parent_span_id")
+    child = is_id(parent, SPAN_ID_BYTES)
+    here = pa.array(child)
+    trace_id, parent = pc.struct_field(span, "trace_id").filter(here), parent.filter(here)
+    count = len(parent)
+    types = np.where(called[child], int(RefType.CrossProcess), int(RefType.CrossThread))
+    unknown = pa.array([""] * count, pa.string())
+    fields = {
+        "refType": pa.array(types.astype(np.int32)),
+        "traceId": hex_texts([trace_id], [TRACE_ID_BYTES]),
+        "parentTraceSegmentId": _segment_ids(trace_id, parent),
+        "parentSpanId": pa.array(np.zeros(count, dtype=np.int32)),
+        **dict.fromkeys(("parentService", "parentServiceInstance", "parentEndpoint"), unknown),
+        "networkAddressUsedAtPeer": unknown,
+    }
+    return list_of(struct_of(fields, form.value_type), child, form)
+
+
+def _layers(attributes: pa.ListArray) -> pa.Int32Array:
+    """By what the span says of itself; a database or a queue may be spoken to by HTTP."""
+    keys = pc.struct_field(pc.list_flatten(attributes), "key")
+    http = pc.list_parent_indices(attributes).filter(pc.starts_with(keys, "http."))
+    layers = np.full(len(attributes), int(SpanLayer.Unknown), dtype=np.int32)
+    layers[http.to_numpy()] = SpanLayer.Http
+    for key, layer in reversed(_LAYERS.items()):
+        told = pc.is_valid(text_of(attributes, key)).to_numpy(zero_copy_only=False)
+        layers[told] = layer
+    return pa.array(layers)
+
+
+def _peers(attributes: pa.ListArray) -> pa.StringArray:
+    host = pc.coalesce(text_of(attributes, "server.address"), text_of(attributes, "net.peer.name"))
+    port = pc.coalesce(text_of(attributes, "server.port"), text_of(attributes, "net.peer.port"))
+    whole = pc.binary_join_element_wise(host, port, ":")
+    return pc.coalesce(whole, host, text_of(attributes, "peer.service"), pa.scalar(""))
+
+
+def _segment_ids(trace_id: pa.BinaryArray, span_id: pa.BinaryArray) -> pa.StringArray:
+    return hex_texts([trace_id, span_id], [TRACE_ID_BYTES, SPAN_ID_BYTES])
