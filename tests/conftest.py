@@ -1,11 +1,16 @@
-"""What every test shares: a Java that starts quickly.
+"""What every test shares: a Java that starts quickly, and no hurry for single examples.
 
 Spark's JVM spends half of a start on its second compiler, which pays off only after minutes. Tests
 live for seconds, so they leave it out; what is compiled, and what it computes, stays the same.
+How long an example of hypothesis takes says more about the machine than about us.
 """
 
 from __future__ import annotations
 
 import os
 
+from hypothesis import settings
+
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")

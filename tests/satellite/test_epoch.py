@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from uuid import uuid4
 
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
@@ -14,7 +15,7 @@ def test_a_queue_keeps_its_epoch_from_process_to_process_and_loses_it_with_the_b
     tmp_path: Path,
 ) -> None:
     queue, boot = tmp_path / "queue", tmp_path / "boot_id"
-    boot.write_text("one\n")
+    boot.write_text(f"{uuid4()}\n")
     seen = set()
     for _ in range(2):
         writer = Writer(QueueSettings(directory=queue))
@@ -22,7 +23,7 @@ def test_a_queue_keeps_its_epoch_from_process_to_process_and_loses_it_with_the_b
         seen.add(epoch(queue, boot))
         writer.stop(0.0)
     assert len(seen) == 1
-    boot.write_text("two\n")
+    boot.write_text(f"{uuid4()}\n")
     assert epoch(queue, boot) not in seen
 
 

@@ -27,7 +27,7 @@ from skyfarer.wire.split import pick_fields
 LOGS = "/skywalking.v3.LogReportService/collect"
 METERS = "/skywalking.v3.MeterReportService/collect"
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
-IDENTIFIED = tuple(rpc for rpc in RPCS if rpc.identity)
+IDENTIFIED = tuple(rpc for rpc in RPCS if rpc.identity and rpc.handling is Handling.KEEP)
 TIMEOUT_S = 30.0
 
 Serve = Callable[..., Any]

@@ -10,7 +10,6 @@ The price is that what was on its way at that moment, and comes again, is not kn
 from __future__ import annotations
 
 import uuid
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +23,8 @@ def epoch(directory: Path, boot_id: Path = BOOT_ID) -> str:
     machine starts anew. Where boots cannot be told apart, no two are the same. OSError when there
     is no queue."""
     try:
-        boot = boot_id.read_text()
-    except OSError:
-        boot = uuid.uuid4().hex
+        boot = uuid.UUID(boot_id.read_text().strip())
+    except (OSError, ValueError):
+        boot = uuid.uuid4()
     inode = (directory / _MADE_ONCE).stat().st_ino
-    return blake2b(f"{boot} {inode}".encode(), digest_size=8).hexdigest()
+    return f"{boot.int >> 64 ^ inode:016x}"
