@@ -21,7 +21,7 @@ from skyfarer.wire.identity import IDENTITY_BYTES_MAX, Identity
 from skyfarer.wire.intake import PENDING_BYTES_MAX, Intake
 from skyfarer.wire.messages import log, meter
 from skyfarer.wire.receiver import Receiver, ServerSettings
-from skyfarer.wire.rpc import FORWARD, RPCS, Kind, Rpc
+from skyfarer.wire.rpc import FORWARD, RPCS, Handling, Kind, Rpc
 from skyfarer.wire.split import pick_fields
 
 LOGS = "/skywalking.v3.LogReportService/collect"
