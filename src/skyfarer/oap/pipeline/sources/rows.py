@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
 from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.nested import decoder_of
 from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
@@ -147,7 +148,7 @@ def _decoded(
     parts: npt.NDArray[np.int32] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Good rows in order, then the bad ones. Where there are parts, each keeps its bytes."""
-    batches, bad = decode(decoders(decoder)[kind], payloads)
+    batches, bad = _sound(kind, payloads, decoders(decoder)[kind])
     good = np.delete(np.arange(len(payloads)), list(bad))
     at = 0
     for batch in batches:
@@ -159,9 +160,23 @@ def _decoded(
         yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
     if bad:
         here = np.asarray(sorted(bad))
-        reasons = [f"{UNDECODABLE}: {bad[position]}" for position in sorted(bad)]
+        reasons = [bad[position] for position in sorted(bad)]
         columns = {} if parts is None else {"part": pa.array(parts[here])}
         yield _assemble(sequences[here], kind, reasons, columns)
+
+
+def _sound(
+    kind: int, payloads: pa.BinaryArray, decoder: Decoder
+) -> tuple[list[pa.RecordBatch], dict[int, str]]:
+    """The rows of the sound payloads, and position → reason of the others."""
+    bombs = bombs_among(kind, payloads)
+    if not bombs:
+        batches, bad = decode(decoder, payloads)
+        return batches, {at: f"{UNDECODABLE}: {why}" for at, why in bad.items()}
+    others = np.delete(np.arange(len(payloads)), bombs)
+    batches, bad = decode(decoder, payloads.take(pa.array(others)))
+    refused = {int(others[at]): f"{UNDECODABLE}: {why}" for at, why in bad.items()}
+    return batches, refused | dict.fromkeys(bombs, OVERSIZE)
 
 
 def _column(shape: Shape, batch: pa.RecordBatch) -> pa.Array:

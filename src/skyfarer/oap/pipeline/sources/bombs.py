@@ -1,0 +1,61 @@
+"""Messages that would unpack into far more than they are.
+
+An empty span takes two bytes on the wire and forty times as many decoded, so four megabytes of them
+would take two hundred. Elements of the lists that a shape keeps are counted on the wire before they
+are decoded, and only in payloads long enough to hold too many; the count ends at the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.wire.rpc import Kind
+from skyfarer.wire.split import walk
+
+ELEMENTS_MAX = 10_000
+"""Of all lists of a record together: spans and their references, attributes, properties."""
+SUSPECT_BYTES = 2 * ELEMENTS_MAX
+"""An element has at least a tag and a length."""
+OVERSIZE = f"oversize: more than {ELEMENTS_MAX} spans, references, attributes or properties"
+
+Lists: TypeAlias = Mapping[int, "Lists"]
+"""Field number of a list → the lists in each of its elements."""
+
+_SPANS_V2: Lists = {2: {5: {}}}
+_LISTS: Mapping[int, Lists] = {
+    Kind.SEGMENT: {3: {5: {}}},
+    Kind.INSTANCE_PROPERTIES: {3: {}},
+    Kind.V2_SEGMENT: {1: {}, 2: _SPANS_V2},
+    Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
+}
+
+
+def bombs_among(kind: int, payloads: pa.BinaryArray) -> list[int]:
+    """The positions of those with too many elements. What is no message at all is not for here."""
+    lists = _LISTS.get(kind)
+    if lists is None:
+        return []
+    suspects = np.flatnonzero(pc.binary_length(payloads).to_numpy() > SUSPECT_BYTES)
+    return [at for at in suspects.tolist() if _left(payloads[at].as_py(), lists, ELEMENTS_MAX) < 0]
+
+
+def _left(payload: bytes, lists: Lists, allowance: int) -> int:
+    """What is left of the allowance; below 0 as soon as it is exceeded."""
+    try:
+        for tag, start, end in walk(payload):
+            inner = lists.get(tag >> 3)
+            if inner is None or tag & 7 != 2:
+                continue
+            allowance -= 1
+            if inner and allowance >= 0:
+                allowance = _left(payload[start:end], inner, allowance)
+            if allowance < 0:
+                break
+    except ValueError:
+        return allowance
+    return allowance
