@@ -30,7 +30,7 @@ bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/ben
 
 soak: $(VENV)/ready ## the long proofs: an upstream away for ten minutes, the satellite's SLO for ten more
 	@SKYFARER_OUTAGE_S=600 $(BIN)/python -m pytest -q --timeout=1800 -k outage_at_500 tests/satellite/faults
-	@$(BIN)/python benchmarks/bench_satellite.py --minutes 10 --only slo
+	@$(BIN)/python benchmarks/bench_satellite.py --warm-up 10 --minutes 10 --only slo
 
 docs: $(VENV)/ready ## renew the satellite's reference page, check the documentation's links and code paths
 	@$(BIN)/python tools/satellite_reference.py

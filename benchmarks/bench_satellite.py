@@ -4,7 +4,8 @@
     most    records/s per core with one filter, beside a bare grpcio relay without queue or filter
     rest    an idle satellite, and how long it takes to start
 
-CPU is the process's own, so that a busy machine matters less. `--minutes 10` is the whole SLO.
+CPU is the process's own, so that a busy machine matters less. `--minutes 10 --warm-up 10` is the
+whole SLO: memory comes to rest in the first ten minutes, in steps, so a slope is sought after them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SLO_RECORD_BYTES = 7500
 SLO_CPU_MAX = 0.5
 SLO_RSS_MB_MAX = 50.0
 SLO_SLOPE_MB_MAX = 0.1  # a minute
-SLOPE_SECONDS_MIN = 300  # before that it is noise, and the queue's first lap
+SLOPE_SECONDS_MIN = 300  # in less it is noise, and before that memory comes to rest
 AGENTS = 10
 BURST = 1000
 BURSTS, BURSTS_GRPCIO = 150, 40
@@ -161,7 +162,7 @@ def record(size: int) -> bytes:
     return segment(*names, start_ms, 42, tags=tags).SerializeToString()
 
 
-def slo(directory: Path, seconds: float) -> None:
+def slo(directory: Path, seconds: float, warm_up_s: float) -> None:
     """Ten agents that report once a second, one after the other."""
     bursts = [[record(SLO_RECORD_BYTES) for _ in range(SLO_RATE // AGENTS)] for _ in range(AGENTS)]
     for extra in range(SLO_RATE % AGENTS):
@@ -169,12 +170,11 @@ def slo(directory: Path, seconds: float) -> None:
     with child(SINK) as sink, SatelliteProgram(directory, sink.address) as satellite:
         sent, resident = 0, []
         with connected(satellite.grpc_port) as send:
-            for burst in bursts:
-                send(burst)
-                sent += len(burst)
+            for turn in paced_turns(max(warm_up_s, 1.0)):
+                send(bursts[turn % AGENTS])
+                sent += len(bursts[turn % AGENTS])
             begun_s, used_s, before = time.monotonic(), satellite.cpu_s(), sent
-            for turn in range(int(seconds * AGENTS)):
-                time.sleep(max(0.0, begun_s + turn / AGENTS - time.monotonic()))
+            for turn in paced_turns(seconds):
                 send(bursts[turn % AGENTS])
                 sent += len(bursts[turn % AGENTS])
                 resident.append((time.monotonic() - begun_s, satellite.memory_bytes() / 1e6))
@@ -185,12 +185,18 @@ def slo(directory: Path, seconds: float) -> None:
         figure("slo_rate", (sent - before) / took_s, "records/s")
         figure("slo_cpu", spent * SLO_RATE, "cores", at_most=SLO_CPU_MAX)
         figure("slo_rss_max", max(mb for _, mb in resident), "MB", at_most=SLO_RSS_MB_MAX)
-        settled = resident[len(resident) // 2 :]
-        slope = statistics.linear_regression(*zip(*settled, strict=True)).slope * 60
-        long = seconds >= SLOPE_SECONDS_MIN
+        slope = statistics.linear_regression(*zip(*resident, strict=True)).slope * 60
+        long = min(seconds, warm_up_s) >= SLOPE_SECONDS_MIN
         figure("slo_rss_slope", slope, "MB/min", at_most=SLO_SLOPE_MB_MAX if long else None)
         figure("slo_lost", sent - sink.count(), "records", at_most=0)
         assert ledger.accepted == ledger.delivered == sent, ledger
+
+
+def paced_turns(seconds: float) -> Iterator[int]:
+    begun_s = time.monotonic()
+    for turn in range(int(seconds * AGENTS)):
+        time.sleep(max(0.0, begun_s + turn / AGENTS - time.monotonic()))
+        yield turn
 
 
 def filtering(directory: Path) -> Path:
@@ -289,7 +295,12 @@ def rest(directory: Path) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=float, default=1.0, help="of the SLO; 1 by default")
-    parts = {"slo": lambda path: slo(path, given.minutes * 60), "most": most, "rest": rest}
+    options.add_argument("--warm-up", type=float, default=0.0, help="minutes before them")
+    parts = {
+        "slo": lambda path: slo(path, given.minutes * 60, given.warm_up * 60),
+        "most": most,
+        "rest": rest,
+    }
     options.add_argument("--only", choices=parts, help="one part instead of all")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as directory:
