@@ -82,33 +82,19 @@ async def receive(
 ) -> None:
     """Serves until `stopped`; then refuses new calls and lets those in flight end."""
     registry, health = Registry(), Health()
-    queue = Writer(
-        QueueSettings(
-            directory=Path(settings.directory),
-            segment_bytes=settings.segment_bytes,
-            capacity_bytes=settings.capacity_bytes,
-            record_bytes_max=settings.record_bytes_max,
-            when_full="reject",
-            consumers=settings.consumers,
-        )
-    )
-    access = settings.access
-    tokens, tls = access.tokens(registry), access.grpc_tls.server(HTTP_2)
+    tokens = settings.access.tokens(registry)
+    queue = _queue(settings)
     resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
     resends.start()
-    http = http_server(settings.collect, access, tokens, http_listener, queue.append, registry)
+    http = http_server(
+        settings.collect, settings.access, tokens, http_listener, queue.append, registry
+    )
     asking = Asking(lines.say, queue.append, registry)
     hearing = asyncio.create_task(_hear(lines, asking, stopped))
+    tls = settings.access.grpc_tls.server(HTTP_2)
     server = GrpcServer(
-        ServerSettings(
-            message_bytes_max=settings.record_bytes_max,
-            streams_max=settings.streams_max or ServerSettings.streams_max,
-            connections_per_source_max=CONNECTIONS_PER_SOURCE_MAX,
-            idle_timeout_s=IDLE_TIMEOUT_S,
-            message_timeout_s=MESSAGE_TIMEOUT_S,
-            relayed_calls_max=QUESTIONS_MAX,
-        ),
+        _server_settings(settings),
         dict.fromkeys(KEPT, resends.append),
         asking,
         registry,
@@ -132,6 +118,30 @@ async def receive(
         hearing.cancel()
         resends.stop()
         queue.stop(STOP_TIMEOUT_S)
+
+
+def _queue(settings: ReceiverSettings) -> Writer:
+    return Writer(
+        QueueSettings(
+            directory=Path(settings.directory),
+            segment_bytes=settings.segment_bytes,
+            capacity_bytes=settings.capacity_bytes,
+            record_bytes_max=settings.record_bytes_max,
+            when_full="reject",
+            consumers=settings.consumers,
+        )
+    )
+
+
+def _server_settings(settings: ReceiverSettings) -> ServerSettings:
+    return ServerSettings(
+        message_bytes_max=settings.record_bytes_max,
+        streams_max=settings.streams_max or ServerSettings.streams_max,
+        connections_per_source_max=CONNECTIONS_PER_SOURCE_MAX,
+        idle_timeout_s=IDLE_TIMEOUT_S,
+        message_timeout_s=MESSAGE_TIMEOUT_S,
+        relayed_calls_max=QUESTIONS_MAX,
+    )
 
 
 async def _wait(stopped: asyncio.Event, seconds: float) -> None:
