@@ -118,6 +118,10 @@ def test_every_statement_that_is_wrong_is_named_and_the_others_are_planned() -> 
     assert [metric.name for metric in compiled.metrics] == ["b", "d"]
 
 
+def test_the_rest_of_a_wrong_statement_ends_at_its_end_not_at_a_text_like_it() -> None:
+    assert len(problems('a = from(Service.*)cpm().filter(name == ";") x; disable(b);')) == 1
+
+
 def test_a_metric_defined_in_two_files_is_a_mistake_of_the_second() -> None:
     text = "a = from(Service.*).cpm();"
     (problem,) = compile_texts([Text("one", text), Text("two", text)]).problems

@@ -2,8 +2,8 @@
 
     text --parser--> syntax --checker--> statements that make sense --plan--> accumulators, metrics
 
-Contract: a file of SkyWalking's own works here unchanged, provided its sources are in `sources`.
-Every mistake is one sentence with file, line and column, and all of a file's mistakes are found in
+Contract: the grammar is SkyWalking's; sources, attributes and functions are those of `sources` and
+`functions`. Every mistake is one sentence with file, line and column, and all of a file's mistakes are found in
 one go. A plan is plain data: whatever executes it, a Spark query or `interpreter`, needs no text.
 
 Pure functions on values; nothing here blocks, keeps state or reads anything but the `.oal` files

@@ -77,16 +77,10 @@ def _use(
     value: Field | None,
     where: tuple[Condition, ...],
 ) -> Use:
-    takes, given = function.arguments, len(call.arguments)
-    if not len(takes) - function.optional <= given <= len(takes):
-        least = f"{len(takes) - function.optional} or " if function.optional else ""
-        plural = "" if len(takes) == 1 else "s"
-        raise OalMistake(
-            call.place, f"{call.function} takes {least}{len(takes)} argument{plural}, not {given}"
-        )
+    _check_number(call, function)
     arguments = [
         _argument(call.function, kind, argument, attributes)
-        for kind, argument in zip(takes, call.arguments, strict=False)
+        for kind, argument in zip(function.arguments, call.arguments, strict=False)
     ]
     fields = tuple(argument for argument in arguments if isinstance(argument, Field))
     return Use(
@@ -96,6 +90,16 @@ def _use(
         tuple(argument for argument in arguments if isinstance(argument, Condition)),
         tuple(argument for argument in arguments if isinstance(argument, int)),
     )
+
+
+def _check_number(call: syntax.Call, function: Function) -> None:
+    takes, given = function.arguments, len(call.arguments)
+    if not len(takes) - function.optional <= given <= len(takes):
+        least = f"{len(takes) - function.optional} or " if function.optional else ""
+        plural = "" if len(takes) == 1 else "s"
+        raise OalMistake(
+            call.place, f"{call.function} takes {least}{len(takes)} argument{plural}, not {given}"
+        )
 
 
 def _numbers_only(*fields: Field | None) -> tuple[Condition, ...]:

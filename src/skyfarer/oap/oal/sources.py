@@ -50,7 +50,7 @@ ENUMS: Final[Mapping[str, tuple[str, ...]]] = {
         "CODEHEAP_NON_PROFILED_NMETHODS_USAGE",
     ),
     "GCPhase": ("NEW", "OLD", "NORMAL"),
-    "BrowserTrafficCategory": ("NORMAL", "FIRST_ERROR", "ERROR"),
+    "BrowserAppTrafficCategory": ("NORMAL", "FIRST_ERROR", "ERROR"),
     "BrowserErrorCategory": ("AJAX", "RESOURCE", "VUE", "PROMISE", "JS", "UNKNOWN"),
 }
 DECORATORS: Final[Mapping[str, str]] = {
@@ -102,7 +102,7 @@ _BYTES = "receivedBytes:long sentBytes:long"
 _ACCESS = "name latency:long status:boolean"
 _MQ = "name transmissionLatency:long status:boolean operation:MQOperation"
 _TRAFFIC = (
-    "name count:int trafficCategory:BrowserTrafficCategory errorCategory:BrowserErrorCategory"
+    "name count:int trafficCategory:BrowserAppTrafficCategory errorCategory:BrowserErrorCategory"
 )
 _GEN_AI = f"{_ACCESS} inputTokens:long outputTokens:long totalEstimatedCost:long"
 
