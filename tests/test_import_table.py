@@ -19,6 +19,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "queue": ("base", "telemetry"),
     "satellite": ("base", "telemetry", "wire", "queue"),
     "oap.core": ("base", "telemetry"),
+    "oap.oal": ("base", "oap.core"),
     "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.storage": ("base", "telemetry", "oap.core"),
@@ -27,7 +28,17 @@ TABLE: dict[str, tuple[str, ...]] = {
     "oap": (),
     "ui": ("base",),
     "testing": ("base", "telemetry", "wire", "queue", "oap.core", "oap.query", "ui"),
-    "cli": ("base", "telemetry", "wire", "queue", "satellite", "oap.boot", "ui", "testing"),
+    "cli": (
+        "base",
+        "telemetry",
+        "wire",
+        "queue",
+        "satellite",
+        "oap.boot",
+        "oap.oal",
+        "ui",
+        "testing",
+    ),
 }
 
 # Third party → the rooms that may import it.

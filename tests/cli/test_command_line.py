@@ -25,11 +25,15 @@ def skyfarer(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "skyfarer: a command is missing (satellite or oap or ui or demo or queue or version)"),
+        (
+            [],
+            "skyfarer: a command is missing (satellite or oap or ui or demo or queue or oal"
+            " or version)",
+        ),
         (["satelite", "start"], "there is no command 'satelite' (did you mean 'satellite'?)"),
         (
             ["xyzzy"],
-            "there is no command 'xyzzy' (there are demo, oap, queue, satellite, ui, version)",
+            "there is no command 'xyzzy' (there are demo, oal, oap, queue, satellite, ui, version)",
         ),
         (
             ["satellite"],

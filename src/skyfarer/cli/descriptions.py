@@ -14,6 +14,7 @@ examples:
   skyfarer satellite start           the sidecar: agents on 11801, upstream on 11800
   skyfarer ui start                  the web page for an OAP on this machine
   skyfarer queue inspect DIR         what a queue holds, while its owner runs or not
+  skyfarer oal check FILE            whether a file of metrics makes sense
 """
 
 SATELLITE_ABOUT = """\
@@ -130,4 +131,19 @@ What cannot be read is said on standard error, and the exit code is then 1.
 REPLAY_ABOUT = """\
 Sends the records held to an OAP or a satellite, which takes them for new ones. No consumer's place
 moves. Exit code 0 when every record was taken, 1 when not.
+"""
+
+OAL_ABOUT = """\
+OAL is the language in which metrics are defined. Nothing here starts an OAP or needs one.
+"""
+
+OAL_EXAMPLES = """\
+examples:
+  skyfarer oal check my-metrics.oal
+  skyfarer oal check *.oal
+"""
+
+OAL_CHECK_ABOUT = """\
+Reads the files together and says where they are wrong: file, line, column, one sentence each. Exit
+code 0 with the number of metrics when they make sense, 2 when not.
 """

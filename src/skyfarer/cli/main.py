@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skyfarer.base.errors import ConfigError, SkyfarerError
 from skyfarer.cli import descriptions as say
+from skyfarer.cli.oal import add_oal
 from skyfarer.cli.parser import USAGE_ERROR, Parser
 from skyfarer.cli.queue import add_queue
 from skyfarer.cli.satellite import add_satellite
@@ -56,6 +57,7 @@ def _parser() -> Parser:
     _add_ui(commands)
     _add_demo(commands)
     add_queue(commands)
+    add_oal(commands)
     version = commands.add_parser("version", help="print the version", description="The version.")
     version.set_defaults(command=_version, parser=version, package="skyfarer")
     parser.commands = tuple(commands.choices)

@@ -1,0 +1,62 @@
+"""`skyfarer oal`: definitions of metrics, looked at before an OAP is started with them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skyfarer.base.errors import ConfigError
+from skyfarer.cli import descriptions as say
+from skyfarer.cli.parser import USAGE_ERROR, Parser
+
+if TYPE_CHECKING:
+    from skyfarer.oap.oal.compiler import Text
+
+Commands = argparse._SubParsersAction
+
+
+def add_oal(commands: Commands[Parser]) -> None:
+    group = commands.add_parser(
+        "oal",
+        help="check definitions of metrics",
+        description=say.OAL_ABOUT,
+        epilog=say.OAL_EXAMPLES,
+    )
+    check = group.add_subparsers(metavar="COMMAND").add_parser(
+        "check",
+        help="find what is wrong in files",
+        description=say.OAL_CHECK_ABOUT,
+        epilog=say.OAL_EXAMPLES,
+    )
+    check.set_defaults(command=_check, parser=check, package="skyfarer")
+    check.add_argument("files", metavar="FILE", type=Path, nargs="+", help="OAL, in UTF-8")
+    group.set_defaults(parser=group)
+    group.commands = ("check",)
+
+
+def _check(parsed: argparse.Namespace) -> int:
+    from skyfarer.oap.oal.compiler import compile_texts, listed
+
+    compiled = compile_texts([_read(file) for file in parsed.files])
+    if compiled.problems:
+        print(listed(compiled.problems), file=sys.stderr)
+        return USAGE_ERROR
+    number = len(compiled.metrics)
+    print(f"{number} metric{'' if number == 1 else 's'}")
+    return 0
+
+
+def _read(file: Path) -> Text:
+    from skyfarer.oap.oal.compiler import Text
+    from skyfarer.oap.oal.parser import TEXT_CHARS_MAX
+
+    try:
+        # One more than the parser takes, so that it is the one to say what is too long.
+        with file.open(encoding="utf-8") as text:
+            return Text(str(file), text.read(TEXT_CHARS_MAX + 1))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file} is not UTF-8; save it as such") from error

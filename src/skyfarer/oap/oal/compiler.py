@@ -1,0 +1,100 @@
+"""Texts → one plan, or every reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+
+from skyfarer.base.errors import ConfigError
+from skyfarer.oap.oal.checker import Checked, check
+from skyfarer.oap.oal.functions import FUNCTIONS
+from skyfarer.oap.oal.parser import parse
+from skyfarer.oap.oal.plan import Accumulator, Metric, Plan, SourcePlan
+from skyfarer.oap.oal.problems import OalMistake, Place, Problem
+
+PROBLEMS_SHOWN_MAX = 50
+
+
+@dataclass(frozen=True)
+class Text:
+    """`file` is only named in places."""
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The plan has everything that is right; only without problems is it what was meant."""
+
+    plan: Plan
+    problems: tuple[Problem, ...]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return tuple(metric for source in self.plan.sources for metric in source.metrics)
+
+
+def shipped() -> tuple[Text, ...]:
+    """The files that come with the program, by name."""
+    files = (f for f in resources.files(__package__).joinpath("files").iterdir())
+    found = (Text(f.name, f.read_text("utf-8")) for f in files if f.name.endswith(".oal"))
+    return tuple(sorted(found, key=lambda text: text.file))
+
+
+def compile_texts(texts: Iterable[Text]) -> Compiled:
+    """`disable` concerns the metrics of every text, whichever comes first."""
+    problems: list[Problem] = []
+    checked: list[Checked] = []
+    disabled: set[str] = set()
+    places: dict[str, Place] = {}
+    for text in texts:
+        script, unread = parse(text.text, text.file)
+        problems += unread
+        disabled |= {disable.name for disable in script.disables}
+        for statement in script.statements:
+            try:
+                if statement.name in places:
+                    earlier = f"'{statement.name}' is defined already, at {places[statement.name]}"
+                    raise OalMistake(statement.place, earlier)
+                places[statement.name] = statement.place
+                checked.append(check(statement))
+            except OalMistake as mistake:
+                problems.append(mistake.problem)
+    return Compiled(_plan(checked, frozenset(disabled)), tuple(sorted(problems)))
+
+
+def plan_of(texts: Iterable[Text]) -> Plan:
+    """For a start: a text with mistakes is a ConfigError that lists them."""
+    compiled = compile_texts(texts)
+    if compiled.problems:
+        raise ConfigError(listed(compiled.problems))
+    return compiled.plan
+
+
+def listed(problems: tuple[Problem, ...]) -> str:
+    """One line each, and how many more there are."""
+    lines = [str(problem) for problem in problems[:PROBLEMS_SHOWN_MAX]]
+    more = len(problems) - len(lines)
+    return "\n".join([*lines, f"and {more} more"] if more else lines)
+
+
+def _plan(checked: Iterable[Checked], disabled: frozenset[str]) -> Plan:
+    by_source: dict[str, list[Checked]] = {}
+    for one in checked:
+        if one.name not in disabled:
+            by_source.setdefault(one.source.name, []).append(one)
+    return Plan(tuple(_source_plan(each) for each in by_source.values()), disabled)
+
+
+def _source_plan(checked: list[Checked]) -> SourcePlan:
+    accumulators: dict[Accumulator, None] = {}
+    metrics = []
+    for one in checked:
+        parts = FUNCTIONS[one.function].parts(one.use)
+        accumulators.update(dict.fromkeys(accumulator for _, accumulator in parts))
+        columns = tuple((part, accumulator.column) for part, accumulator in parts)
+        metrics.append(Metric(one.name, one.function, one.use.numbers, columns, one.decorator))
+    source = checked[0].source
+    return SourcePlan(source.name, source.scope, tuple(accumulators), tuple(metrics))

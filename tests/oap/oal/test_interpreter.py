@@ -1,0 +1,194 @@
+"""Every function over rows: OAL, rows, value; with the original's check vectors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skyfarer.oap.oal.compiler import Text, plan_of, shipped
+from skyfarer.oap.oal.functions import FUNCTIONS
+from skyfarer.oap.oal.interpreter import Row, accumulate, merge, values
+from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.oal.values import Value, truncated
+
+
+def plan(text: str) -> SourcePlan:
+    (source,) = plan_of([Text("test.oal", text)]).sources
+    return source
+
+
+def evaluated(definition: str, rows: list[Row], minutes: int = 1) -> Value | None:
+    source = plan(f"m = {definition};")
+    return values(source, accumulate(source, rows), minutes).get("m")
+
+
+def latencies(*numbers: int, **others: object) -> list[Row]:
+    return [{"latency": number, **others} for number in numbers]
+
+
+def labelled(found: tuple[int, ...]) -> dict[str, int]:
+    return {f"{{p={rank}}}": v for rank, v in zip((50, 75, 90, 95, 99), found, strict=True)}
+
+
+LATENCY = "from(Service.latency)"
+OK = {"status": True}
+VECTORS: list[tuple[str, list[Row], Value | None]] = [
+    (
+        f"{LATENCY}.percentile2(10)",
+        latencies(110, 90, 95, 99, 50, 50, 50, 50, 50, 75, 75),
+        labelled((70, 90, 90, 90, 110)),
+    ),
+    (f"{LATENCY}.percentile2(10)", latencies(90, 110), labelled((90, 110, 110, 110, 110))),
+    (
+        f"{LATENCY}.percentile(10)",
+        latencies(90, 110),
+        {"0": 90, "1": 110, "2": 110, "3": 110, "4": 110},
+    ),
+    (f"{LATENCY}.apdex(name, status)", latencies(200, **OK), 10000),
+    (f"{LATENCY}.apdex(name, status)", latencies(1000, 2000, **OK), 5000),
+    (f"{LATENCY}.apdex(name, status)", latencies(200, **OK) + latencies(1500), 5000),
+    (f"{LATENCY}.apdex(name, status)", latencies(500, 501, 2000, 2001, **OK), 5000),
+    ("from(Service.*).percent(status == true)", [OK, {}, {}], 3333),
+    ("from(Service.*).percent(status == true)", [OK, OK, {}], 6666),
+    (f"{LATENCY}.longAvg()", latencies(1, 2, 2), 1),
+    (f"{LATENCY}.longAvg()", latencies(-3, -4), -3),
+    (f"{LATENCY}.doubleAvg()", latencies(1, 2), 1.5),
+    (f"{LATENCY}.sum()", latencies(0, 0), 0),
+    (f"{LATENCY}.max()", latencies(-5, -1), 0),
+    (f"{LATENCY}.max()", latencies(3, 7, 5), 7),
+    (f"{LATENCY}.min()", latencies(3, 7, -5), -5),
+    ("from(ServiceInstanceJVMCPU.usePercent).maxDouble()", [{"usePercent": 0.5}], 0.5),
+    ("from(ServiceInstanceJVMCPU.usePercent).maxDouble()", [{"usePercent": -0.5}], 0.0),
+    ("from(ServiceInstanceJVMCPU.usePercent).minDouble()", [{"usePercent": 0.5}, {}], 0.0),
+    (
+        f"{LATENCY}.histogram(100, 3)",
+        latencies(0, 99, 100, 300, 5000),
+        {"0": 2, "100": 1, "200": 0, "300": 2},
+    ),
+    (
+        "from(BrowserAppResourcePerf.*).labelCount(protocol, 2)",
+        [{"protocol": p} for p in ("h2", "h3", "h2", "http/1.1", None)],
+        {"{n=h2}": 2, "{n=h3}": 1},
+    ),
+    (
+        "from(BrowserAppResourcePerf.*).labelAvg(name, size)",
+        [{"name": "a", "size": 5}, {"name": "a", "size": 4}, {"name": "b", "size": 1}]
+        + [{"name": "b"}] * 2
+        + [{"name": "c"}],
+        {"{n=a}": 4, "{n=b}": 1, "{n=c}": 0},
+    ),
+    (
+        "from(Service.*).rate(latency > 1, latency == 1)",
+        latencies(1, 1, 1, 2),
+        3333,
+    ),
+    ("from(Service.*).rate(latency > 1, latency == 1)", latencies(5), 0),
+    ("from(Service.*).count()", [{}, {}], 2),
+    ("from(Service.*).cpm()", [{}, {}], 2),
+    # no item of the metric at all is no value, which 0 is
+    (f"{LATENCY}.filter(latency > 5).sum()", latencies(1), None),
+    ("from(Service.*).filter(latency > 5).percent(status == true)", latencies(1), None),
+    # texts read as numbers
+    (
+        'from((str->long)Service.tag["x"]).longAvg()',
+        [{"tag": {"x": text}} for text in ("4", "+8", "-0", "", "x", "1.5", "9" * 30, "٣")] + [{}],
+        4,
+    ),
+    ('from((int)Service.tag["x"]).max()', [{"tag": {"x": "2147483648"}}], None),
+    ('from((int)Service.tag["x"]).max()', [{"tag": {"x": "2147483647"}}], 2147483647),
+]
+
+
+@pytest.mark.parametrize(("definition", "rows", "expected"), VECTORS)
+def test_vector(definition: str, rows: list[Row], expected: Value | None) -> None:
+    assert evaluated(definition, rows) == expected
+
+
+def test_every_function_has_a_vector() -> None:
+    assert {name for name in FUNCTIONS if not any(f".{name}(" in v[0] for v in VECTORS)} == set()
+
+
+def test_calls_of_an_hour_are_divided_by_its_minutes() -> None:
+    assert evaluated("from(Service.*).cpm()", [{}] * 119, minutes=60) == 1
+
+
+def test_the_threshold_of_apdex_is_that_of_the_service() -> None:
+    source = plan(f"m = {LATENCY}.apdex(name, status);")
+    rows: list[Row] = [{"latency": 150, "status": True, "name": name} for name in ("fast", None)]
+    state = accumulate(source, rows, lambda name: 100 if name == "fast" else 200)
+    assert values(source, state) == {"m": 7500}
+
+
+ROW = {"name": "/checkout", "latency": 5, "status": True, "type": "MQ", "tags": ["a", "b"]}
+CONDITIONS = [
+    ('name == "/checkout"', True),
+    ('name != "x"', True),
+    ("name == null", False),
+    ("rpcStatusCode == null", True),
+    ('rpcStatusCode != "OK"', True),
+    ('rpcStatusCode like "%"', False),
+    ('name like "/check%"', True),
+    ('name like "%out"', True),
+    ('name like "%eck%"', True),
+    ('name like "%/check"', False),
+    ('name like "out%"', False),
+    ("latency > 4", True),
+    ("latency > 5", False),
+    ("latency >= 5", True),
+    ("latency < 5", False),
+    ("latency <= 5", True),
+    ("latency in [4, 5]", True),
+    ("latency in [4]", False),
+    ("status == true", True),
+    ("type == RequestType.MQ", True),
+    ("type in [RequestType.HTTP, RequestType.RPC]", False),
+    ("layer == Layer.MESH", False),
+    ('tags contain "a"', True),
+    ('tags contain "c"', False),
+    ('tags not contain "c"', True),
+    ('tags not contain "a"', False),
+    ('(long)tag["x"] > 1', False),
+    ('tag["x"] == null', True),
+]
+
+
+@pytest.mark.parametrize(("condition", "holds"), CONDITIONS)
+def test_condition(condition: str, holds: bool) -> None:
+    assert evaluated(f"from(Service.*).filter({condition}).count()", [ROW]) == (
+        1 if holds else None
+    )
+
+
+def test_a_list_that_is_missing_neither_contains_nor_does_not() -> None:
+    for operator in ("contain", "not contain"):
+        assert evaluated(f'from(Service.*).filter(tags {operator} "a").count()', [{}]) is None
+
+
+def test_division_goes_towards_zero_as_in_java() -> None:
+    assert [truncated(a, b) for a, b in ((7, 2), (-7, 2), (7, -2), (-7, -2), (0, 3))] == [
+        *(3, -3, -3, 3, 0)
+    ]
+
+
+SERVICE = next(source for source in plan_of(shipped()).sources if source.source == "Service")
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"latency": st.integers(0, 3000), "status": st.booleans()},
+        optional={
+            "type": st.sampled_from(["MQ", "HTTP"]),
+            "tag": st.dictionaries(st.just("transmission.latency"), st.sampled_from(["7", "x"])),
+        },
+    ),
+    max_size=12,
+)
+
+
+@given(ROWS, st.integers(0, 12))
+def test_merged_parts_are_the_whole_wherever_it_is_cut(rows: list[Row], at: int) -> None:
+    parts = accumulate(SERVICE, rows[:at]), accumulate(SERVICE, rows[at:])
+    before = [dict(part) for part in parts]
+    whole = accumulate(SERVICE, rows)
+    assert merge(SERVICE, *parts) == whole
+    assert [dict(part) for part in parts] == before
+    assert values(SERVICE, merge(SERVICE, parts[1], parts[0])) == values(SERVICE, whole)
