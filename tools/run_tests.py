@@ -7,7 +7,8 @@ page were imported for other tests.
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lane
 goes first, and the kills fill what is left of the cores. Progress is shown as it comes, under the
-lane's name, and what a lane has to report when it ends. Arguments go to every lane's pytest.
+lane's name, and what a lane has to report when it ends. The names of what failed come last, for
+whoever is shown only the end. Arguments go to every lane's pytest.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Run(threading.Thread):
         self.lane = lane
         self.code = 1
         self.counts: dict[str, int] = {}
+        self.broken: list[str] = []
         self._process = subprocess.Popen(
             ["nice", "-n", str(lane.nice), *lane.command(), *arguments],
             cwd=ROOT,
@@ -85,6 +87,7 @@ class Run(threading.Thread):
             else:
                 report.append(line)
         self._show(report)
+        self.broken = [line for line in report if line.startswith(("FAILED ", "ERROR "))]
         self.code = self._process.wait()
 
     def interrupt(self) -> None:
@@ -115,6 +118,8 @@ def main(arguments: list[str]) -> int:
         run.join()
     passed = (0, NO_TESTS) if arguments else (0,)
     failed = [run.lane.name for run in runs if run.code not in passed]
+    for run in runs:
+        sys.stdout.writelines(run.broken)
     verdict = f"failed: {', '.join(failed)}" if failed else "all lanes passed"
     print(f"{verdict}, in {time.monotonic() - start_s:.0f} s")
     total = Counter[str]()
