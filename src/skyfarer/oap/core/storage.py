@@ -63,6 +63,26 @@ class Accumulators:
     errors: int
 
 
+class Merge(Enum):
+    """How a column of a metric row takes in another value of its time bucket; null is none."""
+
+    SUM = "sum"  # of tables, key by key
+    MAX = "max"
+    MIN = "min"
+
+
+@dataclass(frozen=True)
+class Deltas:
+    """What a batch adds to the rows of one source, by entity and epoch minute.
+
+    `rows`: the columns of `ENTITY_COLUMNS`, `minute`, and those of `merges`: int64, double, or a
+    table map<string, int64>. An entity may have several rows in a minute.
+    """
+
+    rows: pa.Table
+    merges: Mapping[str, Merge]
+
+
 @dataclass(frozen=True)
 class Applied:
     """How far storage has taken a source partition, and what became of its records."""
