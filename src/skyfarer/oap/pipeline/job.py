@@ -26,7 +26,10 @@ from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.oal.compiler import plan_of, shipped
+from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.queue import QueueSource
@@ -52,7 +55,8 @@ class JobSettings:
     records_max: int = 100_000
     splits: int = 2
     decoder: str = "ptars"
-    naming: NamingSettings = field(default_factory=NamingSettings)
+    plan: Plan = field(default_factory=lambda: plan_of(shipped()))
+    analysis: AnalysisSettings = field(default_factory=AnalysisSettings)
 
 
 class AnalysisJob:
@@ -80,12 +84,14 @@ class AnalysisJob:
         self._failed = failed
         self._queue = Reader(settings.queue_directory)
         self._consumer = Consumer(settings.queue_directory, settings.consumer)
+        self._metrics = Metrics(settings.plan, settings.analysis)
         self._sink = BatchSink(
             storage,
             inventories,
             self._queue,
             self._consumer,
-            settings.naming,
+            self._metrics,
+            settings.analysis,
             registry,
             clock,
             applied,
@@ -100,7 +106,7 @@ class AnalysisJob:
         self._consumer.start()
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
-        warm_up(self._session, self._settings.spark.scratch, self._settings.splits)
+        warm_up(self._session, self._settings.spark.scratch, self._settings.splits, self._metrics)
         self._query = self._start_query(self._session)
         self._health.set(PART, True)
         self._watch.start()
