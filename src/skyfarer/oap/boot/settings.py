@@ -94,6 +94,8 @@ class AnalyzerConfig:
         *("core", "java-agent", "dotnet-agent", "browser", "tcp", "virtual-gen-ai"),
     )
     oalFiles: tuple[Path, ...] = ()  # the user's own, or directories of them
+    gatewaysFile: Path | None = None
+    apdexThresholdFile: Path | None = None
     sparkMaster: str = "local[*]"
     driverMemory: str = "1g"
     batchRecordsMax: int = 100_000
