@@ -121,6 +121,12 @@ def test_each_function_is_derived_from_the_row_of_its_bucket(oap, plan, metric, 
     assert values(run(oap, metric, minutes("0859", "0859"))) == [value]
 
 
+def test_a_double_has_no_more_decimals_than_it_needs(oap, plan):
+    for minute, latencies in enumerate(((1, 2), (2, 2), (0,), (1, 1, 2))):
+        put(oap, plan, 202611150800 + minute, *map(call, latencies))
+    assert values(run(oap, "own_mean", minutes("0800", "0803"))) == ["1.5", "2", "0", "1.333"]
+
+
 def test_a_metric_that_no_item_has_reached_has_no_value_where_others_have(oap, plan):
     put(oap, plan, 202611150859, call())
     assert values(run(oap, "service_cpm", minutes("0859", "0859"))) == ["1"]
