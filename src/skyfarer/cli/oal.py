@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skyfarer.base.errors import ConfigError
 from skyfarer.cli import descriptions as say
 from skyfarer.cli.parser import USAGE_ERROR, Parser
 
@@ -49,14 +48,6 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _read(file: Path) -> Text:
-    from skyfarer.oap.oal.compiler import Text
-    from skyfarer.oap.oal.parser import TEXT_CHARS_MAX
+    from skyfarer.oap.boot.definitions import read
 
-    try:
-        # One more than the parser takes, so that it is the one to say what is too long.
-        with file.open(encoding="utf-8") as text:
-            return Text(str(file), text.read(TEXT_CHARS_MAX + 1))
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} is not UTF-8; save it as such") from error
+    return read(file)

@@ -9,7 +9,7 @@ numbers of `core.layers.Layer`: they say whether a service is a real one in its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Final
 
 ENTITY_COLUMNS: Final = (
@@ -19,6 +19,15 @@ ENTITY_COLUMNS: Final = (
 )
 """Text, but for the layers and the component, 32-bit numbers. `component` and `detect_point` (the
 name of a DetectPoint) are of relations alone: 0 and empty elsewhere. They are no part of an id."""
+
+
+class DetectPoint(StrEnum):
+    """At which end of a call it was seen."""
+
+    SERVER = "SERVER"
+    CLIENT = "CLIENT"
+    PROXY = "PROXY"
+    UNRECOGNIZED = "UNRECOGNIZED"
 
 
 class Entity(Enum):

@@ -16,6 +16,8 @@ from skyfarer.oap.oal.plan import Metric
 Value: TypeAlias = int | float | Mapping[str, int]
 Columns: TypeAlias = Mapping[str, Value]
 RANKS: Final = (50, 75, 90, 95, 99)
+TABLES: Final = frozenset({"percentile2", "percentile", "histogram", "labelCount", "labelAvg"})
+"""Functions whose value is a table, a number by label."""
 WHOLE: Final = 10_000
 """A hundred percent."""
 

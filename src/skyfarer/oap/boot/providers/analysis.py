@@ -1,5 +1,8 @@
 """agent-analyzer.default: the Spark job from ingest queue to storage, and the ledger over both.
 
+The plan of metrics is made when the services are offered: a mistake in a definition is told before
+anything listens, and whoever answers queries has the same plan as the analysis.
+
 Spark is imported where it is started: loading it takes longer than all that may refuse a start
 before it, a taken port among them.
 """
@@ -10,6 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from skyfarer.oap.boot.definitions import plan_from
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
@@ -18,6 +22,7 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.core.tasks import NothingConfigured
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
@@ -45,7 +50,7 @@ class Books:
         )
 
 
-ANALYSIS = Module("agent-analyzer", (Books,))
+ANALYSIS = Module("agent-analyzer", (Books, Plan))
 
 
 class AnalysisProvider(Provider):
@@ -62,6 +67,7 @@ class AnalysisProvider(Provider):
 
     def prepare(self, offer: Offer) -> None:
         offer(Books, self._books)
+        offer(Plan, plan_from(self._config.oalActiveFiles, self._config.oalFiles))
 
     def start(self, modules: ModuleHolder) -> None:
         from skyfarer.oap.pipeline.job import AnalysisJob
