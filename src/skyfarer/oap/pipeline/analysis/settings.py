@@ -19,3 +19,4 @@ class AnalysisSettings:
     gateways: frozenset[str] = frozenset()
     no_upstream_components: tuple[int, ...] = (6000, 9000)
     trace_analysis: bool = True
+    days_kept: int = 7
