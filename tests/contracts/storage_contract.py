@@ -12,15 +12,9 @@ import pytest
 from contracts.inventory_contract import InventoryContract
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import (
-    Accumulators,
-    Analysed,
-    Applied,
-    Heartbeat,
-    Parked,
-    Record,
-    Scope,
-)
+from skyfarer.oap.core.entities import ENTITY_COLUMNS
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.storage import Analysed, Applied, Deltas, Heartbeat, Merge, Parked, Record
 
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 MINUTE = NOON // 60_000
@@ -43,11 +37,13 @@ SEGMENTS = pa.schema(
 RECORDS = pa.schema(
     {"sequence": pa.int64(), "kind": pa.int32(), "minute": pa.int64(), "payload": pa.binary()}
 )
-KEYS = {
-    Scope.SERVICE: ("service",),
-    Scope.INSTANCE: ("service", "instance"),
-    Scope.ENDPOINT: ("service", "endpoint"),
+TABLE = pa.map_(pa.string(), pa.int64())
+NUMBERS = ("layer", "from_layer", "component")
+ENTITY_SCHEMA = {
+    **{name: pa.int32() if name in NUMBERS else pa.string() for name in ENTITY_COLUMNS},
+    "minute": pa.int64(),
 }
+SUMS = dict.fromkeys(("calls", "latency_sum", "errors"), Merge.SUM)
 
 
 def segment(segment_id: str, at_ms: int = NOON, **other: Any) -> dict[str, Any]:
@@ -64,8 +60,20 @@ def records(*rows: tuple[int, int, int, bytes]) -> pa.Table:
 
 
 def delta(minute: int = MINUTE, **other: Any) -> dict[str, Any]:
-    row = {"service": "shop", "instance": "shop-1", "endpoint": "/pay", "minute": minute}
-    return row | {"calls": 1, "latency_sum": 10, "errors": 0} | other
+    """Of the shop's call, as trace analysis emits it."""
+    row: dict[str, Any] = {name: 0 if name in NUMBERS else "" for name in ENTITY_COLUMNS}
+    row |= {"service": "shop", "layer": Layer.GENERAL, "instance": "shop-1", "endpoint": "/pay"}
+    return row | {"minute": minute, "calls": 1, "latency_sum": 10, "errors": 0} | other
+
+
+def deltas_of(
+    rows: Sequence[Mapping[str, Any]],
+    merges: Mapping[str, Merge] = SUMS,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> Deltas:
+    """Columns are 64-bit numbers, unless `types` says so."""
+    columns = {**ENTITY_SCHEMA, **dict.fromkeys(merges, pa.int64()), **(types or {})}
+    return Deltas(pa.Table.from_pylist(list(rows), schema=pa.schema(columns)), merges)
 
 
 def batch(
@@ -73,22 +81,21 @@ def batch(
     end: int,
     segments: Sequence[dict[str, Any]] = (),
     deltas: Sequence[dict[str, Any]] = (),
+    metrics: Mapping[str, Deltas] | None = None,
     **other: Any,
 ) -> Analysed:
-    metrics: Mapping[Scope, pa.Table] = {
-        scope: _table([{k: d[k] for k in (*keys, *_SUMS)} for d in deltas], keys)
-        for scope, keys in KEYS.items()
-    }
+    """`deltas` are calls: each speaks of a service, an instance and an endpoint."""
+    calls = dict.fromkeys(("Service", "ServiceInstance", "Endpoint"), deltas_of(deltas))
     rows = pa.Table.from_pylist(list(segments), schema=SEGMENTS)
-    return Analysed("queue-a", first, end, rows, metrics, **other)
+    return Analysed("queue-a", first, end, rows, metrics or calls, **other)
 
 
-_SUMS = ("minute", "calls", "latency_sum", "errors")
+def sums(calls: int, latency_sum: int, errors: int) -> dict[str, int]:
+    return {"calls": calls, "latency_sum": latency_sum, "errors": errors}
 
 
-def _table(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> pa.Table:
-    schema = {key: pa.string() for key in keys} | {name: pa.int64() for name in _SUMS}
-    return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+def calls_of(storage: Any, source: str, entity: str, start: int, end: int) -> Any:
+    return storage.series(source, entity, list(SUMS), start, end)
 
 
 def _minutes(count: int) -> pa.ChunkedArray:
@@ -103,8 +110,8 @@ class StorageContract(InventoryContract):
     def test_results_and_offset_are_stored_together(self, storage: Any) -> None:
         storage.apply(batch(0, 2, [segment("a"), segment("b")], [delta(calls=2, latency_sum=20)]))
         assert storage.applied("queue-a") == 2
-        series = storage.series(Scope.SERVICE, ids.service_id("shop"), BUCKET, BUCKET)
-        assert series == {BUCKET: Accumulators(2, 20, 0)}
+        series = calls_of(storage, "Service", ids.service_id("shop"), BUCKET, BUCKET)
+        assert series == {BUCKET: sums(2, 20, 0)}
 
     def test_a_batch_that_does_not_begin_at_the_offset_stores_nothing(self, storage: Any) -> None:
         storage.apply(batch(0, 1, [segment("a")], [delta()]))
@@ -121,26 +128,26 @@ class StorageContract(InventoryContract):
         assert storage.services(None) == []
         assert list(storage.known_segments(pa.chunked_array([["a"]]), _minutes(1))) == []
 
-    def test_deltas_of_several_batches_add_up_per_minute_and_scope(self, storage: Any) -> None:
+    def test_deltas_of_several_batches_add_up_per_minute_and_source(self, storage: Any) -> None:
         storage.apply(batch(0, 1, deltas=[delta(), delta(minute=MINUTE + 1, errors=1)]))
         storage.apply(batch(1, 2, deltas=[delta(calls=3, latency_sum=90, errors=2)]))
         shop = ids.service_id("shop")
-        expected = {BUCKET: Accumulators(4, 100, 2), BUCKET + 1: Accumulators(1, 10, 1)}
-        for scope, entity in (
-            (Scope.SERVICE, shop),
-            (Scope.INSTANCE, ids.instance_id(shop, "shop-1")),
-            (Scope.ENDPOINT, ids.endpoint_id(shop, "/pay")),
+        expected = {BUCKET: sums(4, 100, 2), BUCKET + 1: sums(1, 10, 1)}
+        for source, entity in (
+            ("Service", shop),
+            ("ServiceInstance", ids.instance_id(shop, "shop-1")),
+            ("Endpoint", ids.endpoint_id(shop, "/pay")),
         ):
-            assert storage.series(scope, entity, BUCKET, BUCKET + 1) == expected
-        assert storage.series(Scope.SERVICE, shop, BUCKET + 1, BUCKET + 1) == {
-            BUCKET + 1: Accumulators(1, 10, 1)
+            assert calls_of(storage, source, entity, BUCKET, BUCKET + 1) == expected
+        assert calls_of(storage, "Service", shop, BUCKET + 1, BUCKET + 1) == {
+            BUCKET + 1: sums(1, 10, 1)
         }
 
     def test_a_series_runs_over_midnight(self, storage: Any) -> None:
         late = MINUTE + 11 * 60 + 59
         storage.apply(batch(0, 1, deltas=[delta(minute=late), delta(minute=late + 1)]))
         shop = ids.service_id("shop")
-        series = storage.series(Scope.SERVICE, shop, 202611152359, 202611160000)
+        series = calls_of(storage, "Service", shop, 202611152359, 202611160000)
         assert sorted(series) == [202611152359, 202611160000]
 
     def test_known_segments_are_found_in_their_day_only(self, storage: Any) -> None:

@@ -12,11 +12,10 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from contracts.storage_contract import NOON, StorageContract, batch, delta, segment
+from contracts.storage_contract import NOON, StorageContract, batch, calls_of, delta, segment
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
-from skyfarer.oap.core.storage import Scope
 from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
 
 
@@ -67,7 +66,7 @@ def test_buckets_are_in_the_servers_zone(tmp_path: Path) -> None:
     storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Asia/Kolkata"))
     storage.apply(batch(0, 1, [segment("a")], [delta()]))
     shop = ids.service_id("shop")
-    assert list(storage.series(Scope.SERVICE, shop, 202611151730, 202611151730)) == [202611151730]
+    assert list(calls_of(storage, "Service", shop, 202611151730, 202611151730)) == [202611151730]
     storage.stop()
 
 
@@ -76,8 +75,8 @@ def test_minutes_that_fall_together_when_clocks_go_back_are_added(tmp_path: Path
     storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Europe/Berlin"))
     first = 1_792_888_200_000 // 60_000  # 2026-10-25 02:30 in summer time, and again an hour later
     storage.apply(batch(0, 1, deltas=[delta(minute=first), delta(minute=first + 60)]))
-    series = storage.series(Scope.SERVICE, ids.service_id("shop"), 202610250000, 202610252359)
-    assert {bucket: row.calls for bucket, row in series.items()} == {202610250230: 2}
+    series = calls_of(storage, "Service", ids.service_id("shop"), 202610250000, 202610252359)
+    assert {bucket: row["calls"] for bucket, row in series.items()} == {202610250230: 2}
     storage.stop()
 
 
@@ -166,8 +165,8 @@ def test_a_killed_process_keeps_what_was_applied_and_nothing_in_part(tmp_path: P
         storage.start(path, UTC)
         reached = storage.applied("queue-a")
         assert reached >= applied
-        series = storage.series(Scope.SERVICE, ids.service_id("shop"), 202611151200, 202611151200)
-        assert series[202611151200].calls == reached
+        series = calls_of(storage, "Service", ids.service_id("shop"), 202611151200, 202611151200)
+        assert series[202611151200]["calls"] == reached
         (stored,) = storage._cursor().execute("SELECT count(*) FROM segment_20261115").fetchall()
         assert stored == (reached,)
         registered = storage.inventories_by_id(InventoryScope.SERVICE, range(2 * reached))

@@ -21,7 +21,7 @@ from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Writes, Reads, Inventories):
+class EmbeddedStorage(Reads, Writes, Inventories):
     """The whole storage contract (Writer, Reader, InventoryReader) on one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:
@@ -54,8 +54,9 @@ class EmbeddedStorage(Writes, Reads, Inventories):
                 "start the newer program, or move the file away"
             )
         if version < schema.VERSION:
-            schema.upgrade(connection)
+            schema.upgrade(connection, version)
         self._connection = connection
+        self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:
         with self._writing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import tzinfo
@@ -15,10 +15,23 @@ import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.layers import Layer, layer_named
-from skyfarer.oap.core.storage import Analysed, Heartbeat, Scope
+from skyfarer.oap.core.entities import ADDRESS_ALIAS
+from skyfarer.oap.core.layers import layer_named
+from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
 from skyfarer.oap.core.time_bucket import MINUTE_MS, day_of, minute_bucket
-from skyfarer.oap.storage.embedded import inventory, schema
+from skyfarer.oap.storage.embedded import (
+    aliases,
+    inventory,
+    metrics,
+    relations,
+    schema,
+    traffic,
+)
+from skyfarer.oap.storage.embedded.entities import (
+    REAL_ENDPOINT_ID,
+    REAL_INSTANCE_ID,
+    REAL_SERVICE_ID,
+)
 
 
 class Writes(ABC):
@@ -29,6 +42,9 @@ class Writes(ABC):
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
+
+    @abstractmethod
+    def _aliases_changed(self) -> None: ...
 
     def applied(self, partition: str) -> int:
         return _applied(self._cursor(), partition)
@@ -51,8 +67,11 @@ class Writes(ABC):
                     f"but storage has applied it up to {applied}"
                 )
             self._store_segments(cursor, batch.segments)
-            for scope, deltas in batch.metrics.items():
-                self._merge_metrics(cursor, scope, deltas)
+            aliased = [
+                self._store_source(cursor, source, deltas)
+                for source, deltas in batch.metrics.items()
+                if deltas.rows.num_rows
+            ]
             if batch.records is not None:
                 self._store_records(cursor, batch.partition, batch.records)
             if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
@@ -60,6 +79,8 @@ class Writes(ABC):
             if batch.parked:
                 _park(cursor, batch)
             _advance(cursor, batch)
+        if any(aliased):
+            self._aliases_changed()
 
     def _buckets(self, minutes: pa.ChunkedArray) -> dict[int, int]:
         """Epoch minute → minute bucket, for the few that a batch holds."""
@@ -68,55 +89,55 @@ class Writes(ABC):
             for minute in pc.unique(minutes).to_pylist()
         }
 
-    def _days(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> Iterator[int]:
-        """Registers `incoming` rows and their `bucket` table; yields the days they fall on."""
-        buckets = self._buckets(rows["minute"])
-        pairs = {"minute": list(buckets.keys()), "bucket": list(buckets.values())}
-        cursor.register("incoming", rows)
-        cursor.register("bucket", pa.table(pairs))
-        yield from sorted({day_of(bucket) for bucket in buckets.values()})
+    def _bucketed(self, rows: pa.Table) -> pa.Table:
+        """With the minute `bucket` of each."""
+        minutes = rows["minute"].cast(pa.int64())
+        buckets = self._buckets(minutes)
+        places = pc.index_in(minutes, pa.array(buckets, pa.int64()))
+        values = pa.array(buckets.values(), pa.int64())
+        return rows.append_column("bucket", values.take(places))
+
+    def _brought(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> list[int]:
+        """Registers `incoming` rows with their `bucket`; returns the days they fall on."""
+        bucketed = self._bucketed(rows)
+        cursor.register("incoming", bucketed)
+        return _days(bucketed)
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._days(cursor, rows):
+        for day in self._brought(cursor, rows):
             cursor.execute(schema.segment_ddl(day))
             cursor.execute(schema.segment_index(day))
             cursor.execute(
                 f"""INSERT INTO {schema.segment_table(day)}
-                SELECT segment_id, trace_id, {schema.SERVICE_ID}, {schema.INSTANCE_ID},
-                       {schema.ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
+                SELECT segment_id, trace_id, {REAL_SERVICE_ID}, {REAL_INSTANCE_ID},
+                       {REAL_ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
                        latency, is_error, data_binary, kind
-                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
+                FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
 
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
     ) -> None:
-        for day in self._days(cursor, rows):
+        for day in self._brought(cursor, rows):
             cursor.execute(schema.record_ddl(day))
             cursor.execute(
                 f"""INSERT INTO {schema.record_table(day)}
                 SELECT ?, sequence, kind, bucket, payload
-                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
+                FROM incoming WHERE bucket // 10000 = ?""",
                 [partition, day],
             )
 
-    def _merge_metrics(
-        self, cursor: duckdb.DuckDBPyConnection, scope: Scope, deltas: pa.Table
-    ) -> None:
-        for day in self._days(cursor, deltas):
-            cursor.execute(schema.metrics_ddl(scope, day))
-            cursor.execute(
-                f"""INSERT INTO {schema.metrics_table(scope, day)}
-                SELECT {schema.ENTITY_ID[scope]}, bucket, sum(calls), sum(latency_sum), sum(errors)
-                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ? GROUP BY ALL
-                ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
-                    latency_sum = latency_sum + excluded.latency_sum,
-                    errors = errors + excluded.errors""",
-                [day],
-            )
-        if deltas.num_rows:
-            cursor.execute(_TRAFFIC[scope])
+    def _store_source(self, cursor: duckdb.DuckDBPyConnection, source: str, deltas: Deltas) -> bool:
+        """Metrics, relations and what there is. True when an alias has changed."""
+        rows = self._bucketed(deltas.rows)
+        cursor.register("incoming", rows)
+        if source == ADDRESS_ALIAS:
+            return aliases.store(cursor)
+        metrics.merge(cursor, source, Deltas(rows, deltas.merges))
+        relations.store(cursor, source, _days(rows))
+        traffic.store(cursor, source)
+        return False
 
     def _store_heartbeats(
         self, cursor: duckdb.DuckDBPyConnection, beats: Sequence[Heartbeat]
@@ -171,23 +192,11 @@ _BEAT_INSTANCES = """INSERT INTO instance_traffic
     SELECT id, service_id, instance, bucket, bucket, properties FROM beat
     ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
         properties = excluded.properties"""
-_PART_TRAFFIC = """INSERT INTO {kind}_traffic
-    SELECT {part_id}, {service_id}, {kind}, min(bucket), max(bucket){more}
-    FROM incoming JOIN bucket USING (minute) WHERE {kind} <> '' GROUP BY ALL
-    ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
-        time_bucket = least(time_bucket, excluded.time_bucket)"""
-_TRAFFIC = {
-    Scope.SERVICE: f"""INSERT OR IGNORE INTO service_traffic
-        SELECT {schema.named("service")} || '.{Layer.GENERAL.value}', {schema.SERVICE_ID}, service,
-            '{Layer.GENERAL.name}', min(bucket)
-        FROM incoming JOIN bucket USING (minute) GROUP BY ALL""",
-    Scope.INSTANCE: _PART_TRAFFIC.format(
-        kind="instance", part_id=schema.INSTANCE_ID, service_id=schema.SERVICE_ID, more=", NULL"
-    ),
-    Scope.ENDPOINT: _PART_TRAFFIC.format(
-        kind="endpoint", part_id=schema.ENDPOINT_ID, service_id=schema.SERVICE_ID, more=""
-    ),
-}
+
+
+def _days(rows: pa.Table) -> list[int]:
+    """The days that bucketed rows fall on."""
+    return sorted(pc.unique(pc.divide(rows["bucket"], 10_000)).to_pylist())
 
 
 def _applied(cursor: duckdb.DuckDBPyConnection, partition: str) -> int:
