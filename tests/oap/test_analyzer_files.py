@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skyfarer.base.errors import ConfigError
-from skyfarer.oap.boot.apdex import apdex_thresholds_ms
+from skyfarer.oap.boot.apdex import SERVICES_MAX, apdex_thresholds_ms
 from skyfarer.oap.boot.gateways import gateway_addresses
 
 GATEWAYS = """
@@ -69,4 +69,10 @@ def test_a_gateway_that_cannot_be_read_is_one_sentence(
 def test_a_threshold_that_is_no_time_is_one_sentence(file: Path, value: str) -> None:
     file.write_text(f"checkout: {value}\n")
     with pytest.raises(ConfigError, match=r"beside\.yml: checkout must be milliseconds"):
+        apdex_thresholds_ms(file)
+
+
+def test_thresholds_are_bounded(file: Path) -> None:
+    file.write_text("\n".join(f"service-{number}: 1" for number in range(SERVICES_MAX + 1)))
+    with pytest.raises(ConfigError, match="has 1001 entries, more than 1000"):
         apdex_thresholds_ms(file)

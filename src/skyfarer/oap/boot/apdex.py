@@ -15,6 +15,7 @@ from typing import Final
 from skyfarer.base.config import read_yaml
 from skyfarer.base.errors import ConfigError
 
+SERVICES_MAX: Final = 1_000
 _WHOLE: Final = re.compile("[0-9]{1,9}")
 
 
@@ -29,4 +30,6 @@ def apdex_thresholds_ms(file: Path | None) -> dict[str, int]:
             where = document.where(name)
             raise ConfigError(f"{where} must be milliseconds, a whole number, not {value!r}")
         found[name] = int(value)
+    if len(found) > SERVICES_MAX:
+        raise ConfigError(f"{document.where()} has {len(found)} entries, more than {SERVICES_MAX}")
     return found

@@ -37,4 +37,4 @@ class Metrics:
         if aliases is not None and aliases.num_rows:
             known = F.broadcast(rows.sparkSession.createDataFrame(aliases))
         found = emitted(rows, self._settings, self._wanted, known)
-        return deltas(found, self._plan, self._attribute, None)
+        return deltas(found, self._plan, self._attribute, self._settings.apdex_ms)

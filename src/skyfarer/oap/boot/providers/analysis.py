@@ -1,6 +1,6 @@
 """agent-analyzer.default: the Spark job from ingest queue to storage, and the ledger over both.
 
-The plan of metrics is made when the services are offered: a mistake in a definition is told before
+The plan of metrics is made when the services are offered: a mistake in a file is told before
 anything listens, and whoever answers queries has the same plan as the analysis.
 
 Spark is imported where it is started: loading it takes longer than all that may refuse a start
@@ -13,11 +13,13 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from skyfarer.oap.boot.definitions import plan_from
+from skyfarer.oap.boot.apdex import apdex_thresholds_ms
+from skyfarer.oap.boot.definitions import plan_from, traced
+from skyfarer.oap.boot.gateways import gateway_addresses
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
-from skyfarer.oap.boot.settings import AnalyzerConfig
+from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.storage import Reader, Writer
@@ -27,6 +29,7 @@ from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
+    from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
     from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 
 
@@ -62,12 +65,18 @@ class AnalysisProvider(Provider):
     def __init__(self, config: AnalyzerConfig) -> None:
         self._config = config
         self._books = Books()
+        self._plan = Plan(())
+        self._gateways: frozenset[str] = frozenset()
+        self._apdex_ms: dict[str, int] = {}
         self._queue: QueueReader | None = None
         self._job: AnalysisJob | None = None
 
     def prepare(self, offer: Offer) -> None:
+        self._gateways = gateway_addresses(self._config.gatewaysFile)
+        self._apdex_ms = apdex_thresholds_ms(self._config.apdexThresholdFile)
+        self._plan = plan_from(self._config.oalActiveFiles, self._config.oalFiles)
         offer(Books, self._books)
-        offer(Plan, plan_from(self._config.oalActiveFiles, self._config.oalFiles))
+        offer(Plan, self._plan)
 
     def start(self, modules: ModuleHolder) -> None:
         from skyfarer.oap.pipeline.job import AnalysisJob
@@ -81,7 +90,7 @@ class AnalysisProvider(Provider):
         questions = modules.find("receiver-sharing-server").service(Questions)
         questions.answer(node, storage.service(InventoryReader), NothingConfigured())
         self._job = AnalysisJob(
-            self._settings(node, ingest),
+            self.settings(node, ingest),
             storage.service(Writer),
             storage.service(InventoryReader),
             node.registry,
@@ -98,8 +107,8 @@ class AnalysisProvider(Provider):
         if self._queue is not None:
             self._queue.stop()
 
-    def _settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
-        from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+    def settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
+        """What the job is started with; whole once everything is prepared."""
         from skyfarer.oap.pipeline.job import JobSettings
         from skyfarer.oap.pipeline.session import SparkSettings
 
@@ -114,11 +123,23 @@ class AnalysisProvider(Provider):
             ),
             records_max=self._config.batchRecordsMax,
             splits=_parallelism(self._config.sparkMaster),
+            plan=traced(self._plan),
+            analysis=self._analysis(node.config),
+        )
+
+    def _analysis(self, core: CoreConfig) -> AnalysisSettings:
+        from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+        from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+
+        return AnalysisSettings(
             naming=NamingSettings(
-                node.config.serviceNameMaxLength,
-                node.config.instanceNameMaxLength,
-                node.config.endpointNameMaxLength,
+                core.serviceNameMaxLength, core.instanceNameMaxLength, core.endpointNameMaxLength
             ),
+            gateways=self._gateways,
+            no_upstream_components=self._config.noUpstreamRealAddressAgents,
+            trace_analysis=self._config.traceAnalysis,
+            days_kept=max(core.metricsDataTTL, core.recordDataTTL),
+            apdex_ms=self._apdex_ms,
         )
 
 

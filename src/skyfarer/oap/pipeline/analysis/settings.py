@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
@@ -13,6 +14,7 @@ class AnalysisSettings:
 
     `no_upstream_components` are agents that do not know which instance they called. Without
     `trace_analysis` only virtual services are made of spans, and what is stored of segments.
+    `apdex_ms` is Apdex's T by the name of a service, or by `default`.
     """
 
     naming: NamingSettings = field(default_factory=NamingSettings)
@@ -20,3 +22,4 @@ class AnalysisSettings:
     no_upstream_components: tuple[int, ...] = (6000, 9000)
     trace_analysis: bool = True
     days_kept: int = 7
+    apdex_ms: Mapping[str, int] = field(default_factory=dict)
