@@ -13,6 +13,7 @@ from skyfarer.oap.oal.interpreter import accumulate
 from skyfarer.oap.oal.plan import Plan, SourcePlan
 from skyfarer.oap.oal.sources import SOURCES
 from skyfarer.oap.query.entities import KINDS
+from skyfarer.testing.memory_reader import row_of
 
 EXEC = """
 query queryData($expression: String!, $entity: Entity!, $duration: Duration!) {
@@ -131,6 +132,14 @@ def test_a_metric_that_no_item_has_reached_has_no_value_where_others_have(oap, p
     put(oap, plan, 202611150859, call())
     assert values(run(oap, "service_cpm", minutes("0859", "0859"))) == ["1"]
     assert values(run(oap, "service_mq_consume_count", minutes("0859", "0859"))) == [None]
+
+
+def test_an_average_has_no_value_in_a_time_when_nothing_was_added_up_for_it(oap, plan):
+    calls = row_of(plan, service_cpm={"total": 7})
+    oap.reader.put("Service", CART_ID, 202611150859, calls)
+    now = minutes("0859", "0859")
+    found = [values(run(oap, f"service_{name}", now)) for name in ("cpm", "resp_time")]
+    assert found == [["7"], [None]]
 
 
 def test_percentiles_are_one_series_each_with_their_labels(oap, plan):

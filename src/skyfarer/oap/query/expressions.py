@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TypeAlias
 
+from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Metric, Plan
 from skyfarer.oap.oal.values import TABLES, Value, value_of
@@ -84,6 +85,8 @@ class Expressions:
     def _values(
         self, source: str, metric: Metric, identifier: str, points: Sequence[Point], minutes: int
     ) -> Values:
+        if source not in ENTITIES:
+            return {}  # nothing fills it yet, and storage knows no such source
         columns = list(dict.fromkeys(column for _, column in metric.columns))
         rows = self._reader.series(source, identifier, columns, points[0].bucket, points[-1].bucket)
         derived = ((bucket, value_of(metric, row, minutes)) for bucket, row in rows.items())
