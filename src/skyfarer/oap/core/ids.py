@@ -29,6 +29,11 @@ def _decode(text: str) -> str:
         raise ValueError(f"{text!r} is not a base64 name in an id") from error
 
 
+def encoded(name: str) -> str:
+    """A name as it stands in an id."""
+    return _encode(name)
+
+
 def service_id(name: str, normal: bool = True) -> str:
     return f"{_encode(name)}.{1 if normal else 0}"
 

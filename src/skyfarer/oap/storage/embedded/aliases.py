@@ -15,7 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from skyfarer.oap.core.storage import ALIASES_MAX
-from skyfarer.oap.storage.embedded.entities import INSTANCE_ID, SERVICE_ID
+from skyfarer.oap.storage.embedded.entities import instances, services
+from skyfarer.oap.storage.embedded.merging import Numbers
 
 DDL: Final = """CREATE TABLE IF NOT EXISTS network_address_alias (
     address VARCHAR PRIMARY KEY, represent_service_id VARCHAR NOT NULL,
@@ -24,13 +25,13 @@ DDL: Final = """CREATE TABLE IF NOT EXISTS network_address_alias (
     last_update_time_bucket BIGINT NOT NULL);"""
 
 # In one minute the greater name has it: the order of a batch's rows means nothing.
-_CLAIMS: Final = f"""CREATE OR REPLACE TEMP TABLE claim AS
+_CLAIMS: Final = """CREATE OR REPLACE TEMP TABLE claim AS
     SELECT address, unnest(newest), first_bucket AS time_bucket FROM (
-        SELECT endpoint AS address, min(bucket) AS first_bucket, max({{
+        SELECT address, min(bucket) AS first_bucket, max({
             'last_update_time_bucket': bucket,
             'represent_service_name': service, 'represent_service_instance_name': instance,
-            'represent_service_id': {SERVICE_ID}, 'represent_service_instance_id': {INSTANCE_ID}
-        }}) AS newest FROM incoming WHERE endpoint <> '' GROUP BY address)"""
+            'represent_service_id': service_id, 'represent_service_instance_id': instance_id
+        }) AS newest FROM claimed WHERE address <> '' GROUP BY address)"""
 _CHANGES: Final = """SELECT count(*)
     FROM claim LEFT JOIN network_address_alias known USING (address)
     WHERE known.address IS NULL OR (
@@ -77,9 +78,13 @@ class AliasReads(ABC):
         self._alias_changes += 1
 
 
-def store(cursor: duckdb.DuckDBPyConnection) -> bool:
-    """Of the rows `incoming`, with their `bucket`, inside the caller's transaction. True when an
-    address now stands for another one than before."""
+def store(cursor: duckdb.DuckDBPyConnection, rows: pa.Table, buckets: Numbers) -> bool:
+    """Inside the caller's transaction; `buckets` are the minutes of the rows. True when an address
+    now stands for another one than before."""
+    columns = {"address": rows["endpoint"], "bucket": pa.array(buckets)}
+    columns |= {name: rows[name] for name in ("service", "instance")}
+    columns |= {"service_id": services(rows), "instance_id": instances(rows)}
+    cursor.register("claimed", pa.table(columns))
     cursor.execute(_CLAIMS)
     ((changes,),) = cursor.execute(_CHANGES).fetchall()
     cursor.execute(_STORE)

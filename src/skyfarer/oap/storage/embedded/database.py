@@ -28,6 +28,7 @@ class EmbeddedStorage(Reads, Writes, Inventories):
         self._memory_limit = memory_limit
         self._writing = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._tables = {}
 
     def start(self, path: Path, zone: tzinfo) -> None:
         if self._connection is not None:
@@ -56,6 +57,7 @@ class EmbeddedStorage(Reads, Writes, Inventories):
         if version < schema.VERSION:
             schema.upgrade(connection, version)
         self._connection = connection
+        self._tables = {}
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:

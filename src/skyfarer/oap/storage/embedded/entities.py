@@ -1,54 +1,77 @@
-"""Ids of entities as SQL over the columns of a delta row (`core.entities`), as in `core.ids`.
+"""Ids of entities over the columns of delta rows (`core.entities`), as `core.ids` makes them.
 
-Part of every id is whether the service is a real one: that follows from its layer.
+Names are encoded once each, however many rows have them: a batch has many rows and few names. For
+segments, which nearly all differ, the same is said in SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from skyfarer.oap.core.entities import Entity
-from skyfarer.oap.core.ids import BLANK
+from skyfarer.oap.core.ids import BLANK, encoded
 from skyfarer.oap.core.layers import Layer
 
-_WHITESPACE: Final = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
-_CONJECTURED: Final = ", ".join(str(layer.value) for layer in Layer if not layer.normal)
+_CONJECTURED: Final = pa.array([layer for layer in Layer if not layer.normal], pa.int32())
+_FLAGS: Final = pa.scalar("1"), pa.scalar("0")
+_DOT, _PART, _RELATION = pa.scalar("."), pa.scalar("_"), pa.scalar("-")
+FROM: Final = "from_"
 
 
-def named(column: str) -> str:
-    """A name as it stands in an id: base64, a blank one as `_blank`."""
-    return f"""base64(encode(
-        CASE WHEN trim({column}, '{_WHITESPACE}') = '' THEN '{BLANK}' ELSE {column} END))"""
+def names(rows: pa.Table, column: str) -> pa.Array:
+    """As they stand in an id."""
+    told = rows[column].combine_chunks().dictionary_encode()
+    parts = pa.array([encoded(name) for name in told.dictionary.to_pylist()], pa.string())
+    return parts.take(told.indices)
 
 
-def _service(name: str, layer: str) -> str:
-    return f"{named(name)} || CASE WHEN {layer} IN ({_CONJECTURED}) THEN '.0' ELSE '.1' END"
+def services(rows: pa.Table, of: str = "") -> pa.Array:
+    """Whether a service is a real one follows from its layer."""
+    layers = rows[f"{of}layer"].combine_chunks()
+    real, conjectured = _FLAGS
+    flags = pc.if_else(pc.is_in(layers, _CONJECTURED), conjectured, real)
+    return pc.binary_join_element_wise(names(rows, f"{of}service"), flags, _DOT)
 
 
-def _part(of_service: str, name: str) -> str:
-    return f"{of_service} || '_' || {named(name)}"
+def instances(rows: pa.Table, of: str = "") -> pa.Array:
+    return pc.binary_join_element_wise(services(rows, of), names(rows, f"{of}instance"), _PART)
 
 
-REAL_SERVICE_ID: Final = f"{named('service')} || '.1'"
-"""Of a segment, which has no layer."""
-REAL_INSTANCE_ID: Final = _part(REAL_SERVICE_ID, "instance")
-REAL_ENDPOINT_ID: Final = _part(REAL_SERVICE_ID, "endpoint")
+def endpoints(rows: pa.Table, of: str = "") -> pa.Array:
+    return pc.binary_join_element_wise(services(rows, of), names(rows, f"{of}endpoint"), _PART)
 
-SERVICE_ID: Final = _service("service", "layer")
-INSTANCE_ID: Final = _part(SERVICE_ID, "instance")
-ENDPOINT_ID: Final = _part(SERVICE_ID, "endpoint")
-FROM_SERVICE_ID: Final = _service("from_service", "from_layer")
-FROM_INSTANCE_ID: Final = _part(FROM_SERVICE_ID, "from_instance")
-FROM_ENDPOINT_ID: Final = _part(FROM_SERVICE_ID, "from_endpoint")
 
-ENTITY_ID: Final[Mapping[Entity, str]] = {
-    Entity.SERVICE: SERVICE_ID,
-    Entity.INSTANCE: INSTANCE_ID,
-    Entity.ENDPOINT: ENDPOINT_ID,
-    Entity.SERVICE_RELATION: f"{FROM_SERVICE_ID} || '-' || {SERVICE_ID}",
-    Entity.INSTANCE_RELATION: f"{FROM_INSTANCE_ID} || '-' || {INSTANCE_ID}",
-    Entity.ENDPOINT_RELATION: " || '-' || ".join(
-        (FROM_SERVICE_ID, named("from_endpoint"), SERVICE_ID, named("endpoint"))
-    ),
+def _relation(of: Callable[[pa.Table, str], pa.Array]) -> Callable[[pa.Table], pa.Array]:
+    return lambda rows: pc.binary_join_element_wise(of(rows, FROM), of(rows, ""), _RELATION)
+
+
+def _endpoint_relation(rows: pa.Table) -> pa.Array:
+    ends = [(services(rows, of), names(rows, f"{of}endpoint")) for of in (FROM, "")]
+    return pc.binary_join_element_wise(*ends[0], *ends[1], _RELATION)
+
+
+ENTITY_IDS: Final[Mapping[Entity, Callable[[pa.Table], pa.Array]]] = {
+    Entity.SERVICE: services,
+    Entity.INSTANCE: instances,
+    Entity.ENDPOINT: endpoints,
+    Entity.SERVICE_RELATION: _relation(services),
+    Entity.INSTANCE_RELATION: _relation(instances),
+    Entity.ENDPOINT_RELATION: _endpoint_relation,
 }
+
+_WHITESPACE: Final = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
+
+
+def _named(column: str) -> str:
+    """To look for every kind of blank costs more than all the rest: only what begins oddly is."""
+    return f"""base64(encode(CASE WHEN ascii({column}) BETWEEN 33 AND 126 THEN {column}
+        WHEN trim({column}, '{_WHITESPACE}') = '' THEN '{BLANK}' ELSE {column} END))"""
+
+
+SEGMENT_SERVICE: Final = f"{_named('service')} || '.1'"
+SEGMENT_INSTANCE: Final = f"{SEGMENT_SERVICE} || '_' || {_named('instance')}"
+SEGMENT_ENDPOINT: Final = f"{SEGMENT_SERVICE} || '_' || {_named('endpoint')}"

@@ -17,28 +17,30 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import duckdb
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
 from skyfarer.oap.core.storage import COLUMN_NAME, Deltas, Merge, Value
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema
-from skyfarer.oap.storage.embedded.entities import ENTITY_ID
-from skyfarer.oap.storage.embedded.merging import TABLE, merged
+from skyfarer.oap.storage.embedded.entities import ENTITY_IDS
+from skyfarer.oap.storage.embedded.merging import TABLE, Numbers, merged
 from skyfarer.oap.storage.embedded.traces import bounded
 
+Tables: TypeAlias = dict[str, dict[str, str]]
+"""Table → column → its type in SQL."""
 KEYS: Final = ("entity_id", "time_bucket")
 _ARROW_TYPES: Final = {
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
     "MAP(VARCHAR, BIGINT)": TABLE,
 }
-_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute", "bucket"))
+_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
 _MINUTES_FROM: Final = 10**11  # hours and days are smaller numbers
 _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -79,31 +81,37 @@ def table_of(source: str, day: int) -> str:
     return f"metrics_{_WORDS.sub('_', source).lower()}_{day:08d}"
 
 
-def merge(cursor: duckdb.DuckDBPyConnection, source: str, deltas: Deltas) -> None:
-    """Inside the caller's transaction; `deltas.rows` have their `bucket`, and are `incoming`."""
-    if not deltas.merges:
-        return
+def merge(
+    cursor: duckdb.DuckDBPyConnection, known: Tables, source: str, deltas: Deltas, buckets: Numbers
+) -> None:
+    """Inside the caller's transaction; `buckets` are the minutes of the rows.
+
+    `known` are the tables there are for certain, with their columns; what is made here is added,
+    and true only once the transaction is.
+    """
     types = {name: _type(deltas.rows, name) for name in deltas.merges}
-    ids = cursor.sql(f"SELECT {ENTITY_ID[ENTITIES[source]]} AS entity_id FROM incoming")
-    columns = {"entity_id": ids.to_arrow_table()["entity_id"], "bucket": deltas.rows["bucket"]}
+    columns = {"entity_id": ENTITY_IDS[ENTITIES[source]](deltas.rows)}
     columns |= {name: deltas.rows[name].cast(_ARROW_TYPES[types[name]]) for name in types}
-    rows = pa.table(columns)
-    days = pc.divide(rows["bucket"], 10_000)
-    for day in pc.unique(days).to_pylist():
-        table = table_of(source, day)
-        _prepare(cursor, table, types)
-        _merge_day(cursor, table, rows.filter(pc.equal(days, day)), deltas.merges)
+    rows, days = pa.table(columns), buckets // PRECISIONS[-1]
+    for day in np.unique(days):
+        table = table_of(source, int(day))
+        _prepare(cursor, known, table, types)
+        of_day = days == day
+        _merge_day(cursor, table, rows.filter(pa.array(of_day)), buckets[of_day], deltas.merges)
 
 
 def _merge_day(
-    cursor: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, merges: Mapping[str, Merge]
+    cursor: duckdb.DuckDBPyConnection,
+    table: str,
+    rows: pa.Table,
+    buckets: Numbers,
+    merges: Mapping[str, Merge],
 ) -> None:
-    plain = rows.drop_columns(["bucket"])
     brought = pa.concat_tables(
-        plain.append_column("time_bucket", pc.divide(rows["bucket"], precision))
+        rows.append_column("time_bucket", pa.array(buckets // precision))
         for precision in PRECISIONS
     )
-    stored = _taken(cursor, table, brought.select(KEYS), pc.min(rows["bucket"]).as_py())
+    stored = _taken(cursor, table, brought.select(KEYS), int(buckets.min()))
     carried = [name for name in stored.schema.names if name not in merges and name not in KEYS]
     whole = {name: _alone(stored.schema.field(name).type) for name in carried}
     everything = pa.concat_tables([brought, stored], promote_options="default")
@@ -127,15 +135,20 @@ def _alone(of_type: pa.DataType) -> Merge:
     return Merge.SUM if of_type == TABLE else Merge.MAX
 
 
-def _prepare(cursor: duckdb.DuckDBPyConnection, table: str, types: Mapping[str, str]) -> None:
-    cursor.execute(
-        f"CREATE TABLE IF NOT EXISTS {table} (entity_id VARCHAR NOT NULL, "
-        "time_bucket BIGINT NOT NULL)"
-    )
-    there = _columns(cursor, table)
+def _prepare(
+    cursor: duckdb.DuckDBPyConnection, known: Tables, table: str, types: Mapping[str, str]
+) -> None:
+    if table not in known:
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {table} (entity_id VARCHAR NOT NULL, "
+            "time_bucket BIGINT NOT NULL)"
+        )
+        known[table] = _columns(cursor, table)
+    there = known[table]
     for name, sql_type in types.items():
         if name not in there:
             cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type}')
+            there[name] = sql_type
         elif there[name] != sql_type:
             raise PermanentError(
                 f"column {name} of {table} is {there[name]}, but a batch brings {sql_type}: "

@@ -13,26 +13,28 @@ services; a relation of endpoints keeps the component that was told first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Final, TypeAlias
 
 import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyfarer.oap.core.entities import ENTITIES, DetectPoint, Entity
 from skyfarer.oap.core.storage import RELATIONS_MAX, Relation
-from skyfarer.oap.core.time_bucket import days_of
+from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.entities import (
-    ENDPOINT_ID,
-    ENTITY_ID,
-    FROM_ENDPOINT_ID,
-    FROM_INSTANCE_ID,
-    FROM_SERVICE_ID,
-    INSTANCE_ID,
-    SERVICE_ID,
+    ENTITY_IDS,
+    FROM,
+    endpoints,
+    instances,
+    services,
 )
+from skyfarer.oap.storage.embedded.merging import Numbers
 from skyfarer.oap.storage.embedded.traces import bounded
 
 _TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
@@ -42,14 +44,18 @@ _TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
     (Entity.INSTANCE_RELATION, DetectPoint.CLIENT): "service_instance_relation_client_side",
     (Entity.ENDPOINT_RELATION, DetectPoint.SERVER): "endpoint_relation_server_side",
 }
-_SERVICES: Final = {"source_service_id": FROM_SERVICE_ID, "dest_service_id": SERVICE_ID}
+_Ids: TypeAlias = Callable[[pa.Table, str], pa.Array]
+_SERVICES: Final[Mapping[str, tuple[_Ids, str]]] = {
+    "source_service_id": (services, FROM),
+    "dest_service_id": (services, ""),
+}
 
 
 @dataclass(frozen=True)
 class _Shape:
     """`ids`: the first two are what a search goes by, the last two are the ends."""
 
-    ids: Mapping[str, str]
+    ids: Mapping[str, tuple[_Ids, str]]
     column: str = ""  # of components, with its type
     told: str = ""  # that column, of the rows of a batch
     again: str = "NOTHING"  # what to do when the relation is known
@@ -69,12 +75,12 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     Entity.INSTANCE_RELATION: _Shape(
         ids={
             **_SERVICES,
-            "source_service_instance_id": FROM_INSTANCE_ID,
-            "dest_service_instance_id": INSTANCE_ID,
+            "source_service_instance_id": (instances, FROM),
+            "dest_service_instance_id": (instances, ""),
         }
     ),
     Entity.ENDPOINT_RELATION: _Shape(
-        ids={"source_endpoint": FROM_ENDPOINT_ID, "dest_endpoint": ENDPOINT_ID},
+        ids={"source_endpoint": (endpoints, FROM), "dest_endpoint": (endpoints, "")},
         column=", component_id INTEGER",
         told=", min(component) AS component_id",
         components="[component_id]",
@@ -112,22 +118,29 @@ class RelationReads(ABC):
         ]
 
 
-def store(cursor: duckdb.DuckDBPyConnection, source: str, days: Iterable[int]) -> None:
-    """Of the rows `incoming`, with their `bucket`, inside the caller's transaction."""
+def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
+    """Inside the caller's transaction; `buckets` are the minutes of the rows."""
     entity = ENTITIES.get(source)
     if entity not in _SHAPES:
         return
+    shape = _SHAPES[entity]
+    columns = {"entity_id": ENTITY_IDS[entity](rows), "bucket": pa.array(buckets)}
+    columns |= {name: made(rows, of) for name, (made, of) in shape.ids.items()}
+    columns |= {name: rows[name] for name in ("component", "detect_point")}
+    cursor.register("related", pa.table(columns))
+    points = set(pc.unique(rows["detect_point"]).to_pylist())
+    days = np.unique(buckets // PRECISIONS[-1]).tolist()
     kinds = [(point, kind) for (of, point), kind in _TABLES.items() if of is entity]
     for day, (point, kind) in product(days, kinds):
-        _store(cursor, entity, point, f"{kind}_{day:08d}", day)
+        if point in points:
+            _store(cursor, shape, point, f"{kind}_{day:08d}", day)
 
 
 def _store(
-    cursor: duckdb.DuckDBPyConnection, entity: Entity, point: DetectPoint, table: str, day: int
+    cursor: duckdb.DuckDBPyConnection, shape: _Shape, point: DetectPoint, table: str, day: int
 ) -> None:
-    shape = _SHAPES[entity]
     columns = ", ".join(f"{name} VARCHAR NOT NULL" for name in shape.ids)
-    ids = ", ".join(f"{made} AS {name}" for name, made in shape.ids.items())
+    ids = ", ".join(shape.ids)
     cursor.execute(
         f"""CREATE TABLE IF NOT EXISTS {table} (
         entity_id VARCHAR, time_bucket BIGINT, {columns}{shape.column},
@@ -135,9 +148,9 @@ def _store(
     )
     cursor.execute(
         f"""INSERT INTO {table} BY NAME
-        SELECT {ENTITY_ID[entity]} AS entity_id, time_bucket, {ids}{shape.told}
+        SELECT entity_id, time_bucket, {ids}{shape.told}
         FROM (SELECT *, unnest([bucket, bucket // 100, bucket // 10000]) AS time_bucket
-              FROM incoming WHERE detect_point = ? AND bucket // 10000 = ?)
+              FROM related WHERE detect_point = ? AND bucket // 10000 = ?)
         GROUP BY ALL ON CONFLICT DO {shape.again}""",
         [point.value, day],
     )

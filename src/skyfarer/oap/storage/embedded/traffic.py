@@ -7,42 +7,45 @@ endpoint_traffic  a row an endpoint, the same; one merely heard of has last_ping
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import duckdb
+import pyarrow as pa
 
 from skyfarer.oap.core.entities import ENDPOINT_META, SERVICE_META
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.storage.embedded.entities import ENDPOINT_ID, INSTANCE_ID, SERVICE_ID, named
+from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
+from skyfarer.oap.storage.embedded.merging import Numbers
 
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)
-_LAYER: Final = f"coalesce(MAP {{{_NAMES}}}[layer], '{Layer.UNDEFINED.name}')"
-
 _SERVICES: Final = f"""INSERT OR IGNORE INTO service_traffic
-    SELECT {named("service")} || '.' || layer, {SERVICE_ID}, service, {_LAYER}, min(bucket)
-    FROM incoming GROUP BY ALL"""
-
-
-def _parts(kind: str, part_id: str, last_ping: str, more: str = "") -> str:
-    return f"""INSERT INTO {kind}_traffic
-    SELECT {part_id}, {SERVICE_ID}, {kind}, min(bucket), {last_ping}{more}
-    FROM incoming WHERE {kind} <> '' GROUP BY ALL
+    SELECT part || '.' || layer, service_id, name,
+        coalesce(MAP {{{_NAMES}}}[layer], '{Layer.UNDEFINED.name}'), min(bucket)
+    FROM heard GROUP BY ALL"""
+_PARTS: Final = """INSERT INTO {kind}_traffic BY NAME
+    SELECT id, service_id, name, min(bucket) AS time_bucket, {last_ping} AS last_ping
+    FROM heard WHERE name <> '' GROUP BY ALL
     ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
         time_bucket = least(time_bucket, excluded.time_bucket)
     WHERE last_ping < excluded.last_ping OR time_bucket > excluded.time_bucket"""
+_INSTANCES: Final = _PARTS.format(kind="instance", last_ping="max(bucket)")
+_ENDPOINTS: Final = _PARTS.format(kind="endpoint", last_ping="max(bucket)")
+_ENDPOINTS_HEARD_OF: Final = _PARTS.format(kind="endpoint", last_ping="0")
 
 
-_STATEMENTS: Final[Mapping[str, str]] = {
-    "Service": _SERVICES,
-    SERVICE_META: _SERVICES,
-    "ServiceInstance": _parts("instance", INSTANCE_ID, "max(bucket)", ", NULL"),
-    "Endpoint": _parts("endpoint", ENDPOINT_ID, "max(bucket)"),
-    ENDPOINT_META: _parts("endpoint", ENDPOINT_ID, "0"),
-}
-
-
-def store(cursor: duckdb.DuckDBPyConnection, source: str) -> None:
-    """Of the rows `incoming`, with their `bucket`, inside the caller's transaction."""
-    if statement := _STATEMENTS.get(source):
-        cursor.execute(statement)
+def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
+    """Inside the caller's transaction; `buckets` are the minutes of the rows."""
+    columns = {"bucket": pa.array(buckets), "service_id": services(rows)}
+    if source in ("Service", SERVICE_META):
+        columns |= {"part": names(rows, "service"), "layer": rows["layer"], "name": rows["service"]}
+        statement = _SERVICES
+    elif source == "ServiceInstance":
+        columns |= {"id": instances(rows), "name": rows["instance"]}
+        statement = _INSTANCES
+    elif source in ("Endpoint", ENDPOINT_META):
+        columns |= {"id": endpoints(rows), "name": rows["endpoint"]}
+        statement = _ENDPOINTS if source == "Endpoint" else _ENDPOINTS_HEARD_OF
+    else:
+        return
+    cursor.register("heard", pa.table(columns))
+    cursor.execute(statement)

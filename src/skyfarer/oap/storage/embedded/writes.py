@@ -10,15 +10,15 @@ from dataclasses import asdict
 from datetime import tzinfo
 
 import duckdb
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.layers import layer_named
 from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
-from skyfarer.oap.core.time_bucket import MINUTE_MS, day_of, minute_bucket
+from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
 from skyfarer.oap.storage.embedded import (
     aliases,
     inventory,
@@ -28,14 +28,18 @@ from skyfarer.oap.storage.embedded import (
     traffic,
 )
 from skyfarer.oap.storage.embedded.entities import (
-    REAL_ENDPOINT_ID,
-    REAL_INSTANCE_ID,
-    REAL_SERVICE_ID,
+    SEGMENT_ENDPOINT,
+    SEGMENT_INSTANCE,
+    SEGMENT_SERVICE,
 )
+from skyfarer.oap.storage.embedded.merging import Numbers
+
+TABLES_KNOWN_MAX = 256
 
 
 class Writes(ABC):
     _zone: tzinfo
+    _tables: metrics.Tables  # of metrics, that need not be looked for
 
     @abstractmethod
     def _cursor(self) -> duckdb.DuckDBPyConnection: ...
@@ -53,12 +57,14 @@ class Writes(ABC):
         cursor = self._cursor()
         cursor.register("wanted", pa.table({"segment_id": ids}))
         present = schema.present(cursor)
-        for day in {day_of(bucket) for bucket in self._buckets(minutes).values()}:
+        buckets = self._bucketed(pa.table({"minute": minutes}))
+        for day in np.unique(buckets // PRECISIONS[-1]):
             if (table := schema.segment_table(day)) in present:
                 query = f"SELECT segment_id FROM {table} SEMI JOIN wanted USING (segment_id)"
                 yield from (found for (found,) in cursor.execute(query).fetchall())
 
     def apply(self, batch: Analysed) -> None:
+        tables = {table: dict(columns) for table, columns in self._tables.items()}
         with self._transaction() as cursor:
             applied = _applied(cursor, batch.partition)
             if applied != batch.first:
@@ -68,7 +74,7 @@ class Writes(ABC):
                 )
             self._store_segments(cursor, batch.segments)
             aliased = [
-                self._store_source(cursor, source, deltas)
+                self._store_source(cursor, tables, source, deltas)
                 for source, deltas in batch.metrics.items()
                 if deltas.rows.num_rows
             ]
@@ -79,29 +85,22 @@ class Writes(ABC):
             if batch.parked:
                 _park(cursor, batch)
             _advance(cursor, batch)
+        self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
         if any(aliased):
             self._aliases_changed()
 
-    def _buckets(self, minutes: pa.ChunkedArray) -> dict[int, int]:
-        """Epoch minute → minute bucket, for the few that a batch holds."""
-        return {
-            minute: minute_bucket(minute * MINUTE_MS, self._zone)
-            for minute in pc.unique(minutes).to_pylist()
-        }
-
-    def _bucketed(self, rows: pa.Table) -> pa.Table:
-        """With the minute `bucket` of each."""
-        minutes = rows["minute"].cast(pa.int64())
-        buckets = self._buckets(minutes)
-        places = pc.index_in(minutes, pa.array(buckets, pa.int64()))
-        values = pa.array(buckets.values(), pa.int64())
-        return rows.append_column("bucket", values.take(places))
+    def _bucketed(self, rows: pa.Table) -> Numbers:
+        """The minute bucket of each row."""
+        minutes, places = np.unique(rows["minute"].to_numpy(), return_inverse=True)
+        buckets = [minute_bucket(int(minute) * MINUTE_MS, self._zone) for minute in minutes]
+        return np.array(buckets, np.int64)[places]
 
     def _brought(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> list[int]:
         """Registers `incoming` rows with their `bucket`; returns the days they fall on."""
-        bucketed = self._bucketed(rows)
-        cursor.register("incoming", bucketed)
-        return _days(bucketed)
+        buckets = self._bucketed(rows)
+        cursor.register("incoming", rows.append_column("bucket", pa.array(buckets)))
+        days: list[int] = np.unique(buckets // PRECISIONS[-1]).tolist()
+        return days
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
         for day in self._brought(cursor, rows):
@@ -109,8 +108,8 @@ class Writes(ABC):
             cursor.execute(schema.segment_index(day))
             cursor.execute(
                 f"""INSERT INTO {schema.segment_table(day)}
-                SELECT segment_id, trace_id, {REAL_SERVICE_ID}, {REAL_INSTANCE_ID},
-                       {REAL_ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
+                SELECT segment_id, trace_id, {SEGMENT_SERVICE}, {SEGMENT_INSTANCE},
+                       {SEGMENT_ENDPOINT}, bucket * 100 + start_time // 1000 % 60, start_time,
                        latency, is_error, data_binary, kind
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
@@ -128,15 +127,21 @@ class Writes(ABC):
                 [partition, day],
             )
 
-    def _store_source(self, cursor: duckdb.DuckDBPyConnection, source: str, deltas: Deltas) -> bool:
+    def _store_source(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        tables: metrics.Tables,
+        source: str,
+        deltas: Deltas,
+    ) -> bool:
         """Metrics, relations and what there is. True when an alias has changed."""
-        rows = self._bucketed(deltas.rows)
-        cursor.register("incoming", rows)
+        buckets = self._bucketed(deltas.rows)
         if source == ADDRESS_ALIAS:
-            return aliases.store(cursor)
-        metrics.merge(cursor, source, Deltas(rows, deltas.merges))
-        relations.store(cursor, source, _days(rows))
-        traffic.store(cursor, source)
+            return aliases.store(cursor, deltas.rows, buckets)
+        if deltas.merges:
+            metrics.merge(cursor, tables, source, deltas, buckets)
+        relations.store(cursor, source, deltas.rows, buckets)
+        traffic.store(cursor, source, deltas.rows, buckets)
         return False
 
     def _store_heartbeats(
@@ -192,11 +197,6 @@ _BEAT_INSTANCES = """INSERT INTO instance_traffic
     SELECT id, service_id, instance, bucket, bucket, properties FROM beat
     ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
         properties = excluded.properties"""
-
-
-def _days(rows: pa.Table) -> list[int]:
-    """The days that bucketed rows fall on."""
-    return sorted(pc.unique(pc.divide(rows["bucket"], 10_000)).to_pylist())
 
 
 def _applied(cursor: duckdb.DuckDBPyConnection, partition: str) -> int:
