@@ -6,26 +6,26 @@ one row an entity and minute, with tables where a metric has one
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
-from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
+from skyfarer.oap.pipeline.analysis.traffic import Traffic, attribute, wanted_by
 from skyfarer.oap.pipeline.folding import folded
-from skyfarer.oap.pipeline.lowering import deltas
+from skyfarer.oap.pipeline.lowering import Lowered, lowered
 
 
 class Metrics:
-    """All that is asked of a batch at once. Keeps nothing between batches but the last aliases."""
+    """All that is asked of a batch at once, of one session: nothing is kept between batches but
+    the expressions, which are made at the first one. One thread at a time."""
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
         self._plan = plan
         self._settings = settings
-        self._wanted = wanted_by(plan)
-        self._attribute = attribute(self._wanted)
 
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
         """By source. Blocks for one job of Spark's."""
@@ -35,6 +35,13 @@ class Metrics:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
         known = None
         if aliases is not None and aliases.num_rows:
-            known = F.broadcast(rows.sparkSession.createDataFrame(aliases))
-        found = emitted(rows, self._settings, self._wanted, known)
-        return deltas(found, self._plan, self._attribute, self._settings.apdex_ms)
+            known = rows.sparkSession.createDataFrame(aliases)
+        traffic, lowered_plan = self._expressions
+        return lowered_plan.of(traffic.of(rows, known))
+
+    @cached_property
+    def _expressions(self) -> tuple[Traffic, Lowered]:
+        wanted = wanted_by(self._plan)
+        return Traffic(self._settings, wanted), lowered(
+            self._plan, attribute(wanted), self._settings.apdex_ms
+        )

@@ -20,7 +20,7 @@ its meta alike, where the original has the meta under the queue or the gateway b
 """
 
 from skyfarer.oap.pipeline.analysis.traffic.attributes import attribute
-from skyfarer.oap.pipeline.analysis.traffic.emitted import emitted
+from skyfarer.oap.pipeline.analysis.traffic.emitted import Traffic, emitted
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted, wanted_by
 
-__all__ = ["Wanted", "attribute", "emitted", "wanted_by"]
+__all__ = ["Traffic", "Wanted", "attribute", "emitted", "wanted_by"]

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic.kinds import Kind, emits
-from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, nonblank
+from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, named, nonblank
 from skyfarer.oap.pipeline.sources.shapes import UNTOLD
 from skyfarer.wire.messages import RefType, SpanLayer, SpanType
 
@@ -27,19 +27,23 @@ USER: Final = "User"
 """Service, instance and endpoint of a call that nobody says who made."""
 
 
-def calls_of(spans: DataFrame, settings: AnalysisSettings) -> DataFrame:
-    untold = F.coalesce(F.get("refs", F.lit(0))["refType"] == UNTOLD, F.lit(False))
-    told = F.when(~untold & ~F.col("skip"), F.col("refs"))
-    calls = spans.select("*", untold.alias("untold"), F.posexplode_outer(told).alias("nth", "ref"))
-    callers = _callers(settings)
-    made = calls.select("*", *(value.alias(name) for name, value in callers.items()))
-    again = F.col("nth") > 0
-    return made.withColumns(
-        {
+class Calls:
+    """The expressions of a row a call, made once."""
+
+    def __init__(self, settings: AnalysisSettings) -> None:
+        untold = F.coalesce(F.get("refs", F.lit(0))["refType"] == UNTOLD, F.lit(False))
+        told = F.when(~untold & ~F.col("skip"), F.col("refs"))
+        self._refs = (untold.alias("untold"), F.posexplode_outer(told).alias("nth", "ref"))
+        self._callers = named(_callers(settings))
+        again = F.col("nth") > 0
+        self._said = {
             "mask": F.when(again, 0).otherwise(F.col("once")).bitwiseOR(_emitted(settings)),
             "logic": F.when(F.coalesce(again, F.lit(False)), None).otherwise(F.col("logic")),
         }
-    )
+
+    def of(self, spans: DataFrame) -> DataFrame:
+        calls = spans.select("*", *self._refs).select("*", *self._callers)
+        return calls.withColumns(self._said)
 
 
 def _callers(settings: AnalysisSettings) -> Mapping[str, Column]:

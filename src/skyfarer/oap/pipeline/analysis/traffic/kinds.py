@@ -173,22 +173,30 @@ def emits(when: Mapping[Kind, Column]) -> Column:
     return mask
 
 
-def exploded(calls: DataFrame, wanted: Wanted) -> DataFrame:
-    """A row for each bit of `mask` and for each element of `logic`, with the columns it shows."""
-    bits = F.array(*(F.lit(int(kind)) for kind in Kind))
-    count = F.least(F.size("logic"), F.lit(LOGIC_MAX))
-    numbered = F.sequence(F.lit(_STEP), count * _STEP, F.lit(_STEP))
-    kinds = F.when(F.size("logic") > 0, F.concat(bits, numbered)).otherwise(bits)
-    rows = calls.withColumn("kind", F.explode(kinds)).where(
-        _any(F.col("mask").bitwiseOR(F.lit(LOGIC)))
-    )
-    return rows.select(
-        _column("source", {kind: f"'{source}'" for kind, (source, _) in _SHOWS.items()}, _NOTHING),
-        "minute",
-        *(_column(name, _shown(name), empty) for name, empty in _EMPTY.items()),
-        *_tags(wanted),
-        *((_column(name, _shown(name), _NOTHING) for name in _ENDS) if wanted.ends else ()),
-    )
+class Shown:
+    """The expressions of what each kind shows, made once."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        bits = F.array(*(F.lit(int(kind)) for kind in Kind))
+        count = F.least(F.size("logic"), F.lit(LOGIC_MAX))
+        numbered = F.sequence(F.lit(_STEP), count * _STEP, F.lit(_STEP))
+        kinds = F.when(F.size("logic") > 0, F.concat(bits, numbered)).otherwise(bits)
+        self._kind = F.explode(kinds)
+        self._emitted = _any(F.col("mask").bitwiseOR(F.lit(LOGIC)))
+        sources = {kind: f"'{source}'" for kind, (source, _) in _SHOWS.items()}
+        ends = _ENDS if wanted.ends else ()
+        self._columns = (
+            _column("source", sources, _NOTHING),
+            F.col("minute"),
+            *(_column(name, _shown(name), empty) for name, empty in _EMPTY.items()),
+            *_tags(wanted),
+            *(_column(name, _shown(name), _NOTHING) for name in ends),
+        )
+
+    def of(self, calls: DataFrame) -> DataFrame:
+        """A row for each bit of `mask` and each element of `logic`, with the columns it shows."""
+        rows = calls.withColumn("kind", self._kind).where(self._emitted)
+        return rows.select(*self._columns)
 
 
 def _shown(name: str) -> dict[int, str]:

@@ -24,7 +24,7 @@ from skyfarer.oap.pipeline.analysis.entry import MINUTE_MS
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import tags
 from skyfarer.oap.pipeline.analysis.traffic.kinds import Kind, emits
-from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, nonblank
+from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, named, nonblank
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 from skyfarer.wire.messages import SpanLayer, SpanType
 
@@ -41,19 +41,35 @@ _PEERS: Final = {
 """Whom a span of that layer calls, when its address stands for no service that we know."""
 
 
-def spans_of(
-    rows: DataFrame, settings: AnalysisSettings, wanted: Wanted, aliases: DataFrame | None
-) -> DataFrame:
-    spans = _read(rows, settings, wanted)
-    peer = _peer(settings) if aliases is None else _peer_by_alias(settings)
-    if aliases is not None:
-        called = (F.col("span_type") == SpanType.Exit) & (F.col("peer") == F.col("address"))
-        spans = spans.join(F.broadcast(aliases), called, "left").drop("address")
-    keys = {f"tag_{n}": tags.last(F.col("told"), key) for n, key in enumerate(wanted.tag_keys)}
-    facts = {**_call(), **peer, **_virtual(Names(settings.naming)), **keys}
-    left = [*_LEFT, "tags"] if wanted.tags else _LEFT
-    made = spans.select(*left, *(value.alias(name) for name, value in facts.items()))
-    return made.withColumn("once", _once())
+class Spans:
+    """The expressions of a row a span, made once: each costs a call of the JVM."""
+
+    def __init__(self, settings: AnalysisSettings, wanted: Wanted) -> None:
+        names, span = Names(settings.naming), F.col("span")
+        self._segments = (
+            names.service(F.col("segment.service")).alias("service"),
+            names.instance(F.col("segment.serviceInstance")).alias("instance"),
+            F.explode("segment.spans").alias("span"),
+        )
+        self._sound = F.col("reason").isNull() & F.col("segment").isNotNull()
+        self._known = span["spanType"].isin(SpanType.Entry, SpanType.Exit, SpanType.Local)
+        self._fields = named(_fields(span, names, settings, wanted))
+        self._called = (F.col("span_type") == SpanType.Exit) & (F.col("peer") == F.col("address"))
+        keys = {f"tag_{n}": tags.last(F.col("told"), key) for n, key in enumerate(wanted.tag_keys)}
+        facts = {**_call(), **_virtual(names), **keys}
+        left = (*_LEFT, "tags") if wanted.tags else _LEFT
+        self._facts = (*map(F.col, left), *named(facts))
+        self._peer, self._alias = named(_peer(settings)), named(_peer_by_alias(settings))
+        self._once = _once()
+
+    def of(self, rows: DataFrame, aliases: DataFrame | None) -> DataFrame:
+        """Rows that cannot be analysed, and those of other kinds, have no spans."""
+        spans = rows.where(self._sound).select(*self._segments).where(self._known)
+        read = spans.select("service", "instance", *self._fields)
+        if aliases is not None:
+            read = read.join(F.broadcast(aliases), self._called, "left").drop("address")
+        made = read.select(*self._facts, *(self._peer if aliases is None else self._alias))
+        return made.withColumn("once", self._once)
 
 
 _LEFT: Final = (
@@ -62,14 +78,10 @@ _LEFT: Final = (
 )
 
 
-def _read(rows: DataFrame, settings: AnalysisSettings, wanted: Wanted) -> DataFrame:
-    """The fields of each span; names of its own are cut, and of its tags only a few are left."""
-    names, span = Names(settings.naming), F.col("span")
-    segments = rows.where(F.col("reason").isNull() & F.col("segment").isNotNull()).select(
-        names.service(F.col("segment.service")).alias("service"),
-        names.instance(F.col("segment.serviceInstance")).alias("instance"),
-        F.col("segment.spans").alias("spans"),
-    )
+def _fields(
+    span: Column, names: Names, settings: AnalysisSettings, wanted: Wanted
+) -> Mapping[str, Column]:
+    """Names of its own are cut, and of its tags only a few are left."""
     fields = {
         "endpoint": names.endpoint(span["operationName"]),
         "start": span["startTime"],
@@ -84,11 +96,7 @@ def _read(rows: DataFrame, settings: AnalysisSettings, wanted: Wanted) -> DataFr
         "told": tags.told(span["tags"], wanted.tag_keys),
         "logic": _logic(span, names, settings.trace_analysis),
     }
-    if wanted.tags:
-        fields["tags"] = tags.shown(span["tags"])
-    spans = segments.select("service", "instance", F.explode("spans").alias("span"))
-    known = spans.where(span["spanType"].isin(SpanType.Entry, SpanType.Exit, SpanType.Local))
-    return known.select("service", "instance", *(of.alias(name) for name, of in fields.items()))
+    return {**fields, "tags": tags.shown(span["tags"])} if wanted.tags else fields
 
 
 def _logic(span: Column, names: Names, looked_for: bool) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column
@@ -38,3 +39,7 @@ def among(text: Column, texts: frozenset[str]) -> Column:
 def _cut(text: Column, chars_max: int) -> Column:
     short = F.octet_length(text) <= chars_max
     return F.when(short, text).otherwise(F.substring(text, 1, chars_max))
+
+
+def named(columns: Mapping[str, Column]) -> tuple[Column, ...]:
+    return tuple(column.alias(name) for name, column in columns.items())
