@@ -75,6 +75,24 @@ examples:
   skyfarer oap start
   SW_CORE_REST_PORT=8080 skyfarer oap start
   skyfarer oap start --config /etc/skyfarer/application.yml
+  skyfarer oap parked list
+"""
+
+PARKED_ABOUT = """\
+Records that the analysis of a running OAP could not use: kept whole, with the reason. To retry one
+is to have its bytes analysed anew, as a new record; the old one stays, marked. The OAP must run on
+this machine, and is found by its data directory. `retry` ends with code 0 when all were sent and
+none was parked again, 1 when not.
+"""
+
+PARKED_EXAMPLES = """\
+examples:
+  skyfarer oap parked list --reason undecodable
+  skyfarer oap parked list --json --limit 1000
+  skyfarer oap parked show 4711
+  skyfarer oap parked show 4711 --raw > record.bin
+  skyfarer oap parked retry 4711 4712
+  skyfarer oap parked retry --reason unknown_instance
 """
 
 UI_ABOUT = "Serves the web page: services, instances and endpoints with their metrics, from an OAP."

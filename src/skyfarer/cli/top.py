@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.cli.columns import columns
 from skyfarer.cli.samples import Samples, fetch
 
 CLEAR = "\x1b[H\x1b[J"
@@ -78,17 +79,8 @@ def summary(samples: Samples) -> str:
 
 
 def table(now: list[Row], before: list[Row], elapsed_s: float) -> list[str]:
-    """Lines of equal columns: names to the left, numbers to the right."""
     earlier = {row.pipe: row for row in before}
-    cells = [_HEADS, *(row.cells(earlier.get(row.pipe), elapsed_s) for row in now)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADS))]
-    return [
-        "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in cells
-    ]
+    return columns([_HEADS, *(row.cells(earlier.get(row.pipe), elapsed_s) for row in now)])
 
 
 def top(url: str, once: bool, interval_s: float) -> int:

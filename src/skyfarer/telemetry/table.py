@@ -283,6 +283,11 @@ PIPELINE_RECORDS: Final = Metric(
 PIPELINE_PARKED: Final = Metric(
     "pipeline_parked_total", Kind.COUNTER, "Records set aside as unreadable.", ("reason",)
 )
+PIPELINE_RETRIED: Final = Metric(
+    "pipeline_retried_total",
+    Kind.COUNTER,
+    "Parked records sent again on demand; each is accepted anew, as a record of its own.",
+)
 PIPELINE_KEPT: Final = Metric(
     "pipeline_kept_total",
     Kind.COUNTER,

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
+from skyfarer.oap.admin.door import Door
+from skyfarer.oap.admin.parked import Analysis, ParkedDesk
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.settings import AnalyzerConfig
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.parked import ParkedRecords
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.core.tasks import NothingConfigured
+from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
@@ -59,6 +64,8 @@ class AnalysisProvider(Provider):
         self._books = Books()
         self._queue: QueueReader | None = None
         self._job: AnalysisJob | None = None
+        self._parked: ParkedDesk | None = None
+        self._door: Door | None = None
 
     def prepare(self, offer: Offer) -> None:
         offer(Books, self._books)
@@ -85,8 +92,26 @@ class AnalysisProvider(Provider):
             applied=questions.applied,
         )
         self._job.start()
+        self._open_door(node, modules, self._queue.queue_id)
+
+    def _open_door(self, node: Node, modules: ModuleHolder, queue_id: str) -> None:
+        """For commands on this machine, once there is something to answer with."""
+        storage, receivers = modules.find("storage"), modules.find("receiver-sharing-server")
+        applied = partial(storage.service(Writer).applied, queue_id)
+        self._parked = ParkedDesk(
+            storage.service(ParkedRecords),
+            receivers.service(Readmission).readmit,
+            Analysis(queue_id, applied),
+            node.registry,
+            node.clock,
+        )
+        self._door = Door(node.data_directory, self._parked.verbs)
+        self._door.start()
 
     def stop(self, timeout_s: float) -> None:
+        if self._parked is not None and self._door is not None:
+            self._parked.close()
+            self._door.stop(timeout_s)
         if self._job is not None:
             self._job.stop(timeout_s)
         if self._queue is not None:

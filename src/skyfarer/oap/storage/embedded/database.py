@@ -15,14 +15,16 @@ from pathlib import Path
 import duckdb
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import parked, schema
 from skyfarer.oap.storage.embedded.inventory import Inventories
+from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Writes, Reads, Inventories):
-    """The whole storage contract (Writer, Reader, InventoryReader) on one DuckDB file."""
+class EmbeddedStorage(Writes, Reads, Inventories, ParkedTables):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords) on one DuckDB
+    file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:
         self._memory_limit = memory_limit
@@ -46,6 +48,7 @@ class EmbeddedStorage(Writes, Reads, Inventories):
                 "stop that one or set SKYFARER_DATA_DIR"
             ) from error
         connection.execute(schema.FIXED)
+        connection.execute(parked.DDL)
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()
