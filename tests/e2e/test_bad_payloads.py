@@ -13,6 +13,7 @@ import duckdb
 import grpc
 import pytest
 
+from skyfarer.cli.samples import Samples
 from skyfarer.testing.programs import Oap, ledger_since
 from skyfarer.testing.traces import segment
 
@@ -30,6 +31,10 @@ def payloads(random: Random) -> Iterator[tuple[bool, bytes]]:
         else:
             good = segment("shop", "shop-1", "/pay", NOON, 10, segment_id=f"good-{number}")
             yield True, bytes(good.SerializeToString())
+
+
+def segment_rows(oap: Oap) -> float:
+    return Samples(oap.metrics()).total("pipeline_rows_total", what="segment")
 
 
 def parked(oap: Oap, *arguments: str) -> tuple[int, bytes]:
@@ -65,7 +70,7 @@ def test_random_bytes_are_parked_can_be_retried_and_every_good_segment_is_counte
     sent = list(payloads(Random(20261115)))
     good = [payload for sound, payload in sent if sound]
     bad = [payload for sound, payload in sent if not sound]
-    before = oap.ledger()
+    before, rows = oap.ledger(), segment_rows(oap)
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
         collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
         for first in range(0, PAYLOADS, 250):
@@ -86,14 +91,16 @@ def test_random_bytes_are_parked_can_be_retried_and_every_good_segment_is_counte
         "error": None,
         "results": [{"values": [{"value": str(len(good))}]}],
     }
+    assert segment_rows(oap) - rows == len(good)
     metrics = oap.metrics()
+    assert "pipeline_lag_seconds 0" in metrics
     assert f'pipeline_records_total{{outcome="parked"}} {len(bad)}' in metrics
     retried(oap, bad[0], bad[1])
     assert "ended with code" not in oap.log.read_text(), "the receiver was restarted"
     assert "analysis failed" not in oap.log.read_text(), "the query was restarted"
     assert oap.stop() == 0
     with duckdb.connect(str(oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
-        parked = stored.execute("SELECT payload, reason FROM parked_record ORDER BY sequence")
-        rows = parked.fetchall()
-    assert [payload for payload, _ in rows] == bad + bad[:2]
-    assert all(reason for _, reason in rows)
+        found = stored.execute("SELECT payload, reason FROM parked_record ORDER BY sequence")
+        stored_rows = found.fetchall()
+    assert [payload for payload, _ in stored_rows] == bad + bad[:2]
+    assert all(reason for _, reason in stored_rows)

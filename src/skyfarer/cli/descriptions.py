@@ -75,7 +75,13 @@ examples:
   skyfarer oap start
   SW_CORE_REST_PORT=8080 skyfarer oap start
   skyfarer oap start --config /etc/skyfarer/application.yml
+  skyfarer oap top
   skyfarer oap parked list
+"""
+
+OAP_TOP_ABOUT = """\
+Records in and rows out, lag, batches, losses by reason, and how long the ingest queue lasts: read
+from the metrics of a running OAP and renewed every second. With --once it prints them and ends.
 """
 
 PARKED_ABOUT = """\

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from skyfarer.cli import descriptions as say
+from skyfarer.cli.looks import add_looks
 from skyfarer.cli.parser import Parser
 
 Commands = argparse._SubParsersAction
@@ -26,6 +27,7 @@ def add_oap(commands: Commands[Parser]) -> None:
     parts = group.add_subparsers(metavar="COMMAND")
     start = _add(parts, "start", "run until stopped", say.OAP_ABOUT)
     start.set_defaults(command=_start, package="skyfarer[oap]")
+    _add_top(parts)
     _add_parked(parts)
     group.set_defaults(parser=group)
     group.commands = tuple(parts.choices)
@@ -38,6 +40,12 @@ def _add(parts: Commands[Parser], name: str, summary: str, about: str) -> Parser
         "--config", metavar="FILE", type=Path, help="a YAML file in place of the shipped one"
     )
     return part
+
+
+def _add_top(parts: Commands[Parser]) -> None:
+    top = _add(parts, "top", "a live view of the analysis", say.OAP_TOP_ABOUT)
+    top.set_defaults(command=_top)
+    add_looks(top)
 
 
 def _add_parked(parts: Commands[Parser]) -> None:
@@ -118,6 +126,21 @@ def _start(parsed: argparse.Namespace) -> int:
     from skyfarer.oap.boot.app import run
 
     return run(parsed.config, os.environ)
+
+
+def _top(parsed: argparse.Namespace) -> int:
+    from skyfarer.cli.oap_top import top
+
+    return top(parsed.url or _metrics_url(parsed.config), parsed.once, parsed.interval)
+
+
+def _metrics_url(config: Path | None) -> str:
+    from skyfarer.oap.boot.config import load_application
+    from skyfarer.oap.boot.settings import PrometheusConfig
+
+    prometheus = load_application(config, os.environ).config(PrometheusConfig)
+    host = "127.0.0.1" if prometheus.host in ("", "0.0.0.0") else prometheus.host
+    return f"http://{host}:{prometheus.port}/metrics"
 
 
 def _directory(parsed: argparse.Namespace) -> Path:

@@ -27,6 +27,7 @@ from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.lag import Lag
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.queue import QueueSource
@@ -80,6 +81,8 @@ class AnalysisJob:
         self._failed = failed
         self._queue = Reader(settings.queue_directory)
         self._consumer = Consumer(settings.queue_directory, settings.consumer)
+        self._told = applied
+        self._lag = Lag(self._queue.writing, self._consumer.committed, clock)
         self._sink = BatchSink(
             storage,
             inventories,
@@ -88,7 +91,7 @@ class AnalysisJob:
             settings.naming,
             registry,
             clock,
-            applied,
+            self._applied,
         )
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None
@@ -98,6 +101,7 @@ class AnalysisJob:
     def start(self) -> None:
         self._queue.start()
         self._consumer.start()
+        self._registry.observe_with(table.PIPELINE_LAG_SECONDS, self._lag.look)
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
         warm_up(self._session, self._settings.spark.scratch, self._settings.splits)
@@ -116,6 +120,10 @@ class AnalysisJob:
         self._session.stop()
         self._consumer.stop()
         self._queue.stop()
+
+    def _applied(self) -> None:
+        self._lag.look()
+        self._told()
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         checkpoint = self._settings.spark.scratch / "checkpoint"

@@ -31,7 +31,7 @@ from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.inventory import registrations
-from skyfarer.oap.pipeline.outcomes import checked_end, code, duplicates_among, unsound
+from skyfarer.oap.pipeline.outcomes import checked_end, code, duplicates_among, rows_of, unsound
 from skyfarer.oap.pipeline.payloads import Payloads
 from skyfarer.oap.pipeline.sources.rows import UNANALYSED
 from skyfarer.oap.pipeline.sources.spans import SPANS_MAX
@@ -105,20 +105,21 @@ class BatchSink:
         segments, repeated = self._new_segments(rows)
         parked, kept = self._parked(rows), self._kept(rows, minute)
         duplicates = duplicates_among(segments, repeated, parked)
-        self._storage.apply(
-            Analysed(
-                partition=self._queue.queue_id,
-                first=first,
-                end=end,
-                segments=self._with_bytes(segments),
-                metrics=self._metrics(fresh, repeated) if segments.num_rows else {},
-                records=kept,
-                inventories=_inventories(fresh, kinds),
-                heartbeats=heartbeats(rows, minute),
-                parked=parked,
-                dropped=Counter([DUPLICATE] * duplicates) + Counter(map(code, parked)),
-            )
+        analysed = Analysed(
+            partition=self._queue.queue_id,
+            first=first,
+            end=end,
+            segments=self._with_bytes(segments),
+            metrics=self._metrics(fresh, repeated) if segments.num_rows else {},
+            records=kept,
+            inventories=_inventories(fresh, kinds),
+            heartbeats=heartbeats(rows, minute),
+            parked=parked,
+            dropped=Counter([DUPLICATE] * duplicates) + Counter(map(code, parked)),
         )
+        self._storage.apply(analysed)
+        for what, number in rows_of(analysed).items():
+            self._registry.inc(table.PIPELINE_ROWS, number, what=what)
         self._applied()
         self._consumer.commit(end)
         self._count(end - first, parked, duplicates, kept)
