@@ -84,6 +84,25 @@ Records in and rows out, lag, batches, losses by reason, and how long the ingest
 from the metrics of a running OAP and renewed every second. With --once it prints them and ends.
 """
 
+SETTINGS_ABOUT = """\
+Settings that agents take over while they run, by service, in the agents' own words. `apply` reads
+SkyWalking's form, `configurations:` with services below, and what it says is all there is from then
+on: a service that is left out goes back to its own. The OAP must run on this machine.
+"""
+
+PROFILE_ABOUT = """\
+Tasks of the profiler in the agents: stacks of the slow requests to one endpoint, for a few minutes.
+Each service does one at a time. The OAP must run on this machine.
+"""
+
+AGENTS_EXAMPLES = """\
+examples:
+  skyfarer oap settings list
+  skyfarer oap settings apply agents.yaml
+  skyfarer oap profile create --service shop --endpoint GET:/orders --minutes 5 --threshold 100
+  skyfarer oap profile list
+"""
+
 PARKED_ABOUT = """\
 Records that the analysis of a running OAP could not use: kept whole, with the reason. To retry one
 is to have its bytes analysed anew, as a new record; the old one stays, marked. The OAP must run on

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from skyfarer.cli import descriptions as say
 from skyfarer.cli.looks import add_looks
+from skyfarer.cli.oap_agents import add_profile, add_settings
+from skyfarer.cli.oap_place import add_place, directory, whole
 from skyfarer.cli.parser import Parser
 
 Commands = argparse._SubParsersAction
@@ -15,6 +17,7 @@ LISTED = 50
 LISTED_MAX = 100_000
 WAIT_S = 30
 WAIT_S_MAX = 600
+SEQUENCE_MAX = 1 << 62
 
 
 def add_oap(commands: Commands[Parser]) -> None:
@@ -29,6 +32,8 @@ def add_oap(commands: Commands[Parser]) -> None:
     start.set_defaults(command=_start, package="skyfarer[oap]")
     _add_top(parts)
     _add_parked(parts)
+    add_settings(parts)
+    add_profile(parts)
     group.set_defaults(parser=group)
     group.commands = tuple(parts.choices)
 
@@ -62,14 +67,14 @@ def _add_parked(parts: Commands[Parser]) -> None:
     listed.add_argument(
         "--limit",
         metavar="N",
-        type=_limit,
+        type=whole(1, LISTED_MAX),
         default=LISTED,
         help="at most so many, the newest (default: %(default)s)",
     )
     listed.add_argument("--json", action="store_true", help="lines of JSON in place of a table")
     show = _add_of_parked(parked, "show", "one of them, with its bytes")
     show.set_defaults(command=_show)
-    show.add_argument("sequence", metavar="SEQUENCE", type=_sequence)
+    show.add_argument("sequence", metavar="SEQUENCE", type=whole(0, SEQUENCE_MAX))
     show.add_argument("--raw", action="store_true", help="its bytes as they are, and nothing else")
     _add_retry(parked)
     group.set_defaults(parser=group)
@@ -79,13 +84,13 @@ def _add_parked(parts: Commands[Parser]) -> None:
 def _add_retry(parked: Commands[Parser]) -> None:
     retry = _add_of_parked(parked, "retry", "have them analysed anew")
     retry.set_defaults(command=_retry)
-    retry.add_argument("sequences", metavar="SEQUENCE", type=_sequence, nargs="*")
+    retry.add_argument("sequences", metavar="SEQUENCE", type=whole(0, SEQUENCE_MAX), nargs="*")
     retry.add_argument("--all", action="store_true", help="all that were not sent again yet")
     retry.add_argument("--reason", metavar="WORD", help="all of these, as in unknown_instance")
     retry.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=_wait,
+        type=whole(0, WAIT_S_MAX),
         default=WAIT_S,
         help="for analysis, to say what became of them (default: %(default)s)",
     )
@@ -96,30 +101,9 @@ def _add_of_parked(parked: Commands[Parser], name: str, summary: str) -> Parser:
         name, help=summary, description=say.PARKED_ABOUT, epilog=say.PARKED_EXAMPLES
     )
     part.set_defaults(parser=part, package="skyfarer[oap]")
-    part.add_argument("--config", metavar="FILE", type=Path, help="of the OAP that is meant")
-    part.add_argument(
-        "--data-dir", metavar="DIR", type=Path, help="its data (default: where its file says)"
-    )
+    add_place(part)
     part.add_argument("--queue", metavar="ID", help="of this queue; it matters once there were two")
     return part
-
-
-def _limit(text: str) -> int:
-    return _whole(text, 1, LISTED_MAX)
-
-
-def _wait(text: str) -> int:
-    return _whole(text, 0, WAIT_S_MAX)
-
-
-def _sequence(text: str) -> int:
-    return _whole(text, 0, 1 << 62)
-
-
-def _whole(text: str, least: int, most: int) -> int:
-    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
-    return int(text)
 
 
 def _start(parsed: argparse.Namespace) -> int:
@@ -143,26 +127,16 @@ def _metrics_url(config: Path | None) -> str:
     return f"http://{host}:{prometheus.port}/metrics"
 
 
-def _directory(parsed: argparse.Namespace) -> Path:
-    if parsed.data_dir is not None:
-        return Path(parsed.data_dir)
-    from skyfarer.oap.boot.config import load_application
-    from skyfarer.oap.boot.settings import CoreConfig
-
-    application = load_application(parsed.config, os.environ)
-    return application.config(CoreConfig).dataDirectory.absolute()
-
-
 def _list(parsed: argparse.Namespace) -> int:
     from skyfarer.cli.parked import listed
 
-    return listed(_directory(parsed), parsed.queue, parsed.reason, parsed.limit, parsed.json)
+    return listed(directory(parsed), parsed.queue, parsed.reason, parsed.limit, parsed.json)
 
 
 def _show(parsed: argparse.Namespace) -> int:
     from skyfarer.cli.parked import show
 
-    return show(_directory(parsed), parsed.queue, parsed.sequence, parsed.raw)
+    return show(directory(parsed), parsed.queue, parsed.sequence, parsed.raw)
 
 
 def _retry(parsed: argparse.Namespace) -> int:
@@ -172,4 +146,4 @@ def _retry(parsed: argparse.Namespace) -> int:
     if asked != 1:
         parsed.parser.error("say which records: their numbers, or --reason, or --all")
     settings = RetrySettings(parsed.queue, parsed.sequences or None, parsed.reason, parsed.wait)
-    return retry(_directory(parsed), settings)
+    return retry(directory(parsed), settings)

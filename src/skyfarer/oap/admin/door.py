@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from skyfarer.base.errors import PermanentError, RetryableError, SkyfarerError
-from skyfarer.base.units import KIB, MIB
+from skyfarer.base.units import MIB
 from skyfarer.oap.receivers.inner import bind, short_name
 
 SOCKET_NAME: Final = "oap.sock"
 CLIENTS_MAX: Final = 4
-QUESTION_BYTES_MAX: Final = 64 * KIB
+QUESTION_BYTES_MAX: Final = 4 * MIB
 ANSWER_BYTES_MAX: Final = 128 * MIB
 """Of one line: a record in base64, the largest that a queue can be set to hold."""
 CLIENT_TIMEOUT_S: Final = 10.0

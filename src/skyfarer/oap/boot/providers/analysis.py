@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from skyfarer.oap.admin.door import Door
 from skyfarer.oap.admin.parked import Analysis, ParkedDesk
+from skyfarer.oap.admin.tasks import TaskDesk
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
@@ -21,7 +22,8 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
 from skyfarer.oap.core.storage import Reader, Writer
-from skyfarer.oap.core.tasks import NothingConfigured
+from skyfarer.oap.core.tasks import TaskTables
+from skyfarer.oap.core.told import StoredTasks
 from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
@@ -80,7 +82,8 @@ class AnalysisProvider(Provider):
         self._queue.start()
         self._books.open(self._queue, storage.service(Reader))
         questions = modules.find("receiver-sharing-server").service(Questions)
-        questions.answer(node, storage.service(InventoryReader), NothingConfigured())
+        tasks = StoredTasks(storage.service(TaskTables), node.clock)
+        questions.answer(node, storage.service(InventoryReader), tasks)
         self._job = AnalysisJob(
             self._settings(node, ingest),
             storage.service(Writer),
@@ -105,7 +108,8 @@ class AnalysisProvider(Provider):
             node.registry,
             node.clock,
         )
-        self._door = Door(node.data_directory, self._parked.verbs)
+        tasks = TaskDesk(storage.service(TaskTables), node.clock)
+        self._door = Door(node.data_directory, {**self._parked.verbs, **tasks.verbs})
         self._door.start()
 
     def stop(self, timeout_s: float) -> None:
