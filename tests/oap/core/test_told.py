@@ -114,6 +114,14 @@ def test_a_profile_task_is_told_to_who_has_not_heard_of_it_until_it_is_over() ->
     assert rig.profiles() == []
 
 
+def test_a_task_that_ends_between_two_looks_is_not_told_any_more() -> None:
+    rig = Rig()
+    rig.tables.tasks = [replace(TASK, start_ms=NOW - TASK.duration_min * MINUTE + 4000)]
+    assert len(rig.profiles()) == 1
+    rig.clock.seconds += REFRESH_S / 2
+    assert rig._tasks.commands(TaskQuery(TaskKind.PROFILE, "shop")) == []
+
+
 def test_storage_is_asked_at_most_every_few_seconds_however_many_agents_ask() -> None:
     rig = Rig()
     for _ in range(100):
