@@ -119,6 +119,22 @@ def test_what_became_of_them_is_told_when_analysis_has_come_past(rig: Rig) -> No
     }
 
 
+def test_who_waits_for_analysis_is_told_as_soon_as_it_has_come_past(rig: Rig) -> None:
+    rig.applied = BEFORE
+    answers = ask(rig.directory, {"ask": "parked.retry", "wait_s": 600, "sequences": [0]})
+    assert next(answers) == {"sent": 1, "known": 0}
+    rig.applied = BEFORE + 1
+    assert next(answers) == {"analysed": 1, "waiting": 0, "parked": []}
+
+
+def test_a_door_that_is_stopped_lets_nobody_wait(rig: Rig) -> None:
+    rig.applied = BEFORE
+    answers = ask(rig.directory, {"ask": "parked.retry", "wait_s": 600, "sequences": [0]})
+    next(answers)
+    rig.desk.close()
+    assert next(answers) == {"analysed": 0, "waiting": 1, "parked": []}
+
+
 def test_they_are_listed_and_shown(rig: Rig) -> None:
     listed = [one["entry"] for one in ask(rig.directory, {"ask": "parked.list", "limit": 2})]
     assert [entry["sequence"] for entry in listed] == [3, 4]

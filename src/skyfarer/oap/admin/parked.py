@@ -28,6 +28,7 @@ RETRIED_MAX: Final = 100_000
 """Of one question; whoever has more asks again."""
 WAIT_S_MAX: Final = 600.0
 _LOOK_INTERVAL_S: Final = 0.25
+_TELL_INTERVAL_S: Final = 5.0
 
 
 class Readmit(Protocol):
@@ -106,7 +107,8 @@ class ParkedDesk:
             yield from self._passed_over(query)
             anew: list[int] = []
             yield from self._groups(query, anew)
-            yield self._outcome(anew, wait_s)
+            yield from self._awaited(anew, wait_s)
+            yield self._outcome(anew)
         finally:
             self._retrying.release()
 
@@ -146,14 +148,21 @@ class ParkedDesk:
                 raise RetryableError(f"{outcome.stopped}; what is not sent stays as it is")
         yield {"more": True}
 
-    def _outcome(self, anew: Sequence[int], wait_s: float) -> Mapping[str, Any]:
-        """Of the new records, which are in the order of the queue."""
-        until_s = self._clock.monotonic_s() + wait_s
-        applied = self._analysis.applied()
-        while anew and applied <= anew[-1] and self._clock.monotonic_s() < until_s:
+    def _awaited(self, anew: Sequence[int], wait_s: float) -> Answers:
+        """Says now and then where analysis is, so that who asks neither gives up nor is missed."""
+        now_s = told_s = self._clock.monotonic_s()
+        until_s = now_s + wait_s
+        while anew and now_s < until_s and (applied := self._analysis.applied()) <= anew[-1]:
             if self._pause.wait(_LOOK_INTERVAL_S):
-                break
-            applied = self._analysis.applied()
+                return
+            now_s = self._clock.monotonic_s()
+            if now_s - told_s >= _TELL_INTERVAL_S:
+                told_s = now_s
+                yield {"applied": applied}
+
+    def _outcome(self, anew: Sequence[int]) -> Mapping[str, Any]:
+        """Of the new records, which are in the order of the queue."""
+        applied = self._analysis.applied()
         done = [at for at in anew if at < applied]
         parked = [
             {"sequence": one.sequence, "reason": one.reason} for one in self._parked_among(done)
