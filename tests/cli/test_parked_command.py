@@ -85,10 +85,10 @@ def test_retry_says_what_became_of_them_and_fails_if_any_is_left(
     said = capsys.readouterr()
     assert said.err == "record 3 is not sent: its bytes were damaged in the queue\n"
     assert said.out == (
-        "1 records sent again: 0 analysed, 1 parked again, 0 waiting for analysis\n"
+        "1 record sent again: 0 analysed, 1 parked again, 0 waiting for analysis\n"
         f"record {BEFORE} is parked: undecodable: still\n"
     )
-    rig.applied = 0
+    rig.applied = BEFORE + 1
     assert run("retry", "--all", "--wait", "0") == 0
     assert capsys.readouterr().out == (
         "3 records sent again: 0 analysed, 0 parked again, 3 waiting for analysis\n"

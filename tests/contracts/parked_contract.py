@@ -31,8 +31,8 @@ def sequences(entries: list[ParkedEntry]) -> list[int]:
     return [entry.sequence for entry in entries]
 
 
-def intended(storage: ParkedRecords, query: ParkedQuery = ALL, after: int = -1) -> list[Retry]:
-    return storage.intend_retry(query, after, 100, PLENTY)
+def intended(storage: ParkedRecords, query: ParkedQuery = ALL) -> list[Retry]:
+    return storage.intend_retry(query, range(PLENTY), 100, PLENTY)
 
 
 class ParkedContract:
@@ -70,11 +70,13 @@ class ParkedContract:
 
     def test_groups_are_bounded_and_follow_each_other(self, storage: Any) -> None:
         park(storage, *RECORDS)
-        groups, after = [], -1
-        while group := storage.intend_retry(ALL, after, 2, 4):
+        groups, first = [], 0
+        while group := storage.intend_retry(ALL, range(first, PLENTY), 2, 4):
             groups.append([one.sequence for one in group])
-            after = groups[-1][-1]
+            first = groups[-1][-1] + 1
         assert groups == [[0], [1, 2]]
+        (only,) = storage.intend_retry(ALL, range(1, 2), 2, 4)
+        assert only.sequence == 1
 
     def test_what_is_settled_is_marked_and_not_retried_again(self, storage: Any) -> None:
         park(storage, *RECORDS)

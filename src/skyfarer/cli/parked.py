@@ -145,7 +145,8 @@ def _heard(answer: dict[str, Any], sent: Counter[str]) -> None:
 
 def _report(answer: dict[str, Any], sent: Counter[str]) -> Iterator[str]:
     parked = answer["parked"]
-    yield f"{sent['sent']} records sent again" + (
+    records = "record" if sent["sent"] == 1 else "records"
+    yield f"{sent['sent']} {records} sent again" + (
         f": {answer['analysed'] - len(parked)} analysed, {len(parked)} parked again,"
         f" {answer['waiting']} waiting for analysis"
         if sent["sent"]

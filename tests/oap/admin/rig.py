@@ -9,12 +9,13 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from contracts.parked_contract import QUEUE
+from contracts.parked_contract import QUEUE, park
 from skyfarer.base.clock import SystemClock
 from skyfarer.base.errors import RetryableError
 from skyfarer.base.units import MIB
 from skyfarer.oap.admin.door import Door
 from skyfarer.oap.admin.parked import Analysis, ParkedDesk
+from skyfarer.oap.core.storage import Parked
 from skyfarer.oap.receivers.readmission import Readmission, Readmitting
 from skyfarer.oap.receivers.resends import Resends
 from skyfarer.oap.storage.embedded import EmbeddedStorage
@@ -29,13 +30,14 @@ BEFORE = 20
 
 class Rig:
     """Both ends of the line in one process. `deaf`: the answer is lost, as with a kill after the
-    append. `applied` is what analysis has come to."""
+    append. `hopeless`: what comes back is parked again at once. `applied` is what analysis has come
+    to."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.registry = Registry()
         self.storage = EmbeddedStorage()
-        self.deaf = False
+        self.deaf = self.hopeless = False
         self.applied = 1 << 40
         settings = QueueSettings(
             directory / "ingest",
@@ -75,7 +77,11 @@ class Rig:
         self.storage.stop()
 
     def _there(self, message: Mapping[str, Any]) -> None:
+        first = self.queue.writing
         asyncio.run(self._hear(json.dumps(message).encode()))
+        if self.hopeless:
+            again = range(first, self.queue.writing)
+            park(self.storage, *(Parked(at, 1, "undecodable: still", b"?") for at in again))
 
     async def _hear(self, line: bytes) -> None:
         assert await self._readmitting.hear(line)

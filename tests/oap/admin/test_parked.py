@@ -57,6 +57,12 @@ def test_all_are_sent_once_and_what_is_damaged_stays(rig: Rig) -> None:
     assert rig.queued() == SOUND
 
 
+def test_what_is_parked_again_meanwhile_is_not_sent_round_and_round(rig: Rig) -> None:
+    rig.hopeless, rig.applied = True, BEFORE
+    assert sum(answer.get("sent", 0) for answer in retry(rig)) == len(SOUND)
+    assert rig.queued() == SOUND
+
+
 def test_only_those_of_a_reason_are_sent(rig: Rig) -> None:
     retry(rig, reason="undecodable")
     assert rig.queued() == [SOUND[0], SOUND[2]]
@@ -108,7 +114,7 @@ def test_a_full_queue_ends_the_retry_and_what_is_left_comes_with_the_next(rig: R
 
 
 def test_what_became_of_them_is_told_when_analysis_has_come_past(rig: Rig) -> None:
-    rig.applied = 0
+    rig.applied = BEFORE
     assert retry(rig, sequences=[0])[-1] == {"analysed": 0, "waiting": 1, "parked": []}
     rig.applied = BEFORE + 3
     park(rig.storage, Parked(BEFORE + 2, 1, "undecodable: still", b""))

@@ -27,6 +27,7 @@ NAMED_MAX: Final = 1000
 RETRIED_MAX: Final = 100_000
 """Of one question; whoever has more asks again."""
 WAIT_S_MAX: Final = 600.0
+_SEQUENCE_MAX: Final = 1 << 62
 _LOOK_INTERVAL_S: Final = 0.25
 _TELL_INTERVAL_S: Final = 5.0
 
@@ -86,7 +87,7 @@ class ParkedDesk:
 
     def showing(self, question: Mapping[str, Any]) -> Answers:
         queue = _text(question, "queue") or self._analysis.queue_id
-        sequence = _number(question, "sequence", 1 << 62)
+        sequence = _number(question, "sequence", _SEQUENCE_MAX)
         found = self._records.parked_entries(ParkedQuery(queue, [sequence]))
         payload = self._records.parked_payload(queue, sequence)
         if not found or payload is None:
@@ -129,12 +130,12 @@ class ParkedDesk:
 
     def _groups(self, query: ParkedQuery, anew: list[int]) -> Answers:
         producer = self._records.retry_producer()
-        after = -1
+        within = range(self._end(query))
         while len(anew) < RETRIED_MAX:
-            group = self._records.intend_retry(query, after, RECORDS_MAX, BYTES_MAX)
+            group = self._records.intend_retry(query, within, RECORDS_MAX, BYTES_MAX)
             if not group:
                 return
-            after = group[-1].sequence
+            within = range(group[-1].sequence + 1, within.stop)
             outcome = self._readmit(producer, group)
             self._records.settle_retry(outcome.kept)
             sequences = {one.number: one.sequence for one in group}
@@ -147,6 +148,12 @@ class ParkedDesk:
             if outcome.stopped:
                 raise RetryableError(f"{outcome.stopped}; what is not sent stays as it is")
         yield {"more": True}
+
+    def _end(self, query: ParkedQuery) -> int:
+        """Of what was analysed when it began: or records that are parked again would be sent again,
+        round and round."""
+        in_use = query.partition == self._analysis.queue_id
+        return self._analysis.applied() if in_use else _SEQUENCE_MAX
 
     def _awaited(self, anew: Sequence[int], wait_s: float) -> Answers:
         """Says now and then where analysis is, so that who asks neither gives up nor is missed."""

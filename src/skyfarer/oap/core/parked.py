@@ -80,11 +80,11 @@ class ParkedRecords(Protocol):
     def parked_payload(self, partition: str, sequence: int) -> bytes | None: ...
 
     def intend_retry(
-        self, query: ParkedQuery, after: int, records_max: int, bytes_max: int
+        self, query: ParkedQuery, within: range, records_max: int, bytes_max: int
     ) -> list[Retry]:
-        """Of what the query says and has not been retried, the next behind sequence `after`; empty
-        when there is no more. The query names a partition, its limit does not count. Who was given
-        a number keeps it. One record may exceed `bytes_max`. Damaged ones are left out."""
+        """Of what the query says and has not been retried, the first with sequences in `within`;
+        empty when there is none. The query names a partition, its limit does not count. Who was
+        given a number keeps it. One record may exceed `bytes_max`. Damaged ones are left out."""
 
     def settle_retry(self, kept: Mapping[int, int | None]) -> None:
         """Number → sequence in the queue, None for one that it had already. Twice is once."""

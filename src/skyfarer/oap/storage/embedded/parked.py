@@ -64,18 +64,19 @@ class ParkedTables(ABC):
         return bytes(found[0][0]) if found else None
 
     def intend_retry(
-        self, query: ParkedQuery, after: int, records_max: int, bytes_max: int
+        self, query: ParkedQuery, within: range, records_max: int, bytes_max: int
     ) -> list[Retry]:
         with self._transaction() as cursor:
             sizes = cursor.execute(
                 f"""SELECT sequence, octet_length(p.payload), r.number {_WANTED}
                 AND r.settled IS DISTINCT FROM true AND p.kind > 0
-                AND NOT list_contains($damaged, {_CODE}) AND sequence > $after
+                AND NOT list_contains($damaged, {_CODE}) AND sequence >= $first AND sequence < $end
                 ORDER BY sequence LIMIT $records_max""",
                 {
                     **_parameters(query),
                     "damaged": list(DAMAGED),
-                    "after": after,
+                    "first": within.start,
+                    "end": within.stop,
                     "records_max": records_max,
                 },
             ).fetchall()
