@@ -283,6 +283,11 @@ PIPELINE_RECORDS: Final = Metric(
 PIPELINE_PARKED: Final = Metric(
     "pipeline_parked_total", Kind.COUNTER, "Records set aside as unreadable.", ("reason",)
 )
+PIPELINE_RETRIED: Final = Metric(
+    "pipeline_retried_total",
+    Kind.COUNTER,
+    "Parked records sent again on demand; each is accepted anew, as a record of its own.",
+)
 PIPELINE_KEPT: Final = Metric(
     "pipeline_kept_total",
     Kind.COUNTER,
@@ -297,6 +302,17 @@ PIPELINE_BATCH_RECORDS: Final = Metric(
 )
 PIPELINE_LAG_RECORDS: Final = Metric(
     "pipeline_lag_records", Kind.GAUGE, "Records accepted and not yet in storage."
+)
+PIPELINE_LAG_SECONDS: Final = Metric(
+    "pipeline_lag_seconds",
+    Kind.GAUGE,
+    "Age of the oldest record that is not in storage yet, as far as it was seen.",
+)
+PIPELINE_ROWS: Final = Metric(
+    "pipeline_rows_total",
+    Kind.COUNTER,
+    "Rows handed to storage: what batches of records came to.",
+    ("what",),
 )
 PIPELINE_RESTARTS: Final = Metric(
     "pipeline_restarts_total", Kind.COUNTER, "Times the streaming query was started again."

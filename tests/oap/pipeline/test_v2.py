@@ -78,9 +78,7 @@ def test_a_name_in_the_segment_is_better_than_its_id_and_none_at_all_has_a_name_
     found = {one.name for one in registered.storage.endpoints(SHOP, "", 9)}
     assert found == {"/cart", "{domain}"}
     assert registered.calls() == {BUCKET: Calls(4, 40, 0)}
-    assert registered.calls("Endpoint", ids.endpoint_id(SHOP, "/cart")) == {
-        BUCKET: Calls(2, 20, 0)
-    }
+    assert registered.calls("Endpoint", ids.endpoint_id(SHOP, "/cart")) == {BUCKET: Calls(2, 20, 0)}
 
 
 def test_a_segment_of_an_unknown_instance_is_parked_and_its_neighbours_are_not(

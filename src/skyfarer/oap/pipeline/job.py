@@ -29,6 +29,7 @@ from skyfarer.oap.core.storage import Writer
 from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.lag import Lag
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sink import BatchSink
@@ -85,6 +86,8 @@ class AnalysisJob:
         self._queue = Reader(settings.queue_directory)
         self._consumer = Consumer(settings.queue_directory, settings.consumer)
         self._metrics = Metrics(settings.plan, settings.analysis)
+        self._told = applied
+        self._lag = Lag(self._queue.writing, self._consumer.committed, clock)
         self._sink = BatchSink(
             storage,
             inventories,
@@ -94,7 +97,7 @@ class AnalysisJob:
             settings.analysis,
             registry,
             clock,
-            applied,
+            self._applied,
         )
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None
@@ -104,6 +107,7 @@ class AnalysisJob:
     def start(self) -> None:
         self._queue.start()
         self._consumer.start()
+        self._registry.observe_with(table.PIPELINE_LAG_SECONDS, self._lag.look)
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
         warm_up(self._session, self._settings.spark.scratch, self._settings.splits, self._metrics)
@@ -122,6 +126,10 @@ class AnalysisJob:
         self._session.stop()
         self._consumer.stop()
         self._queue.stop()
+
+    def _applied(self) -> None:
+        self._lag.look()
+        self._told()
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         checkpoint = self._settings.spark.scratch / "checkpoint"

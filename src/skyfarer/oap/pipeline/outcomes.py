@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.storage import Parked
+from skyfarer.oap.core.storage import Analysed, Parked
 from skyfarer.oap.pipeline.analysis.times import EXPIRED
 
 Unsound: TypeAlias = tuple[int, int, str]
@@ -57,3 +57,14 @@ def duplicates_among(stored: pa.Table, repeated: pa.Table, otherwise: Iterable[i
 def code(record: Parked) -> str:
     """The word of the ledger that a reason begins with."""
     return record.reason.partition(":")[0]
+
+
+def rows_of(batch: Analysed) -> dict[str, int]:
+    """How many rows it hands to storage, by what they are; parked records are counted elsewhere."""
+    return {
+        "segment": batch.segments.num_rows,
+        "metrics": sum(deltas.num_rows for deltas in batch.metrics.values()),
+        "record": 0 if batch.records is None else batch.records.num_rows,
+        "inventory": len(batch.inventories),
+        "heartbeat": len(batch.heartbeats),
+    }

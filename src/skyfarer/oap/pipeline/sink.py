@@ -39,6 +39,7 @@ from skyfarer.oap.pipeline.outcomes import (
     checked_end,
     code,
     duplicates_among,
+    rows_of,
     told_apart,
     unsound,
 )
@@ -113,23 +114,23 @@ class BatchSink:
         parked, kept = self._parked(bad), self._kept(rows, minute)
         otherwise = [record.sequence for record in parked] + expired
         duplicates = duplicates_among(segments, repeated, otherwise)
-        dropped = Counter({DUPLICATE: duplicates, EXPIRED: len(expired)}) + Counter(
-            map(code, parked)
+        dropped = Counter(map(code, parked))
+        dropped += Counter({DUPLICATE: duplicates, EXPIRED: len(expired)})
+        analysed = Analysed(
+            partition=self._queue.queue_id,
+            first=first,
+            end=end,
+            segments=self._with_bytes(segments),
+            metrics=self._deltas(fresh, repeated) if segments.num_rows else {},
+            records=kept,
+            inventories=_inventories(fresh, kinds),
+            heartbeats=heartbeats(rows, minute),
+            parked=parked,
+            dropped=dropped,
         )
-        self._storage.apply(
-            Analysed(
-                partition=self._queue.queue_id,
-                first=first,
-                end=end,
-                segments=self._with_bytes(segments),
-                metrics=self._deltas(fresh, repeated) if segments.num_rows else {},
-                records=kept,
-                inventories=_inventories(fresh, kinds),
-                heartbeats=heartbeats(rows, minute),
-                parked=parked,
-                dropped=dropped,
-            )
-        )
+        self._storage.apply(analysed)
+        for what, number in rows_of(analysed).items():
+            self._registry.inc(table.PIPELINE_ROWS, number, what=what)
         self._applied()
         self._consumer.commit(end)
         self._count(end - first, dropped, parked, kept)

@@ -11,8 +11,12 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
+from skyfarer.oap.admin.door import Door
+from skyfarer.oap.admin.parked import Analysis, ParkedDesk
+from skyfarer.oap.admin.tasks import TaskDesk
 from skyfarer.oap.boot.apdex import apdex_thresholds_ms
 from skyfarer.oap.boot.definitions import plan_from, traced
 from skyfarer.oap.boot.gateways import gateway_addresses
@@ -22,9 +26,12 @@ from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.parked import ParkedRecords
 from skyfarer.oap.core.storage import Reader, Writer
-from skyfarer.oap.core.tasks import NothingConfigured
+from skyfarer.oap.core.tasks import TaskTables
+from skyfarer.oap.core.told import StoredTasks
 from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
@@ -70,6 +77,8 @@ class AnalysisProvider(Provider):
         self._apdex_ms: dict[str, int] = {}
         self._queue: QueueReader | None = None
         self._job: AnalysisJob | None = None
+        self._parked: ParkedDesk | None = None
+        self._door: Door | None = None
 
     def prepare(self, offer: Offer) -> None:
         self._gateways = gateway_addresses(self._config.gatewaysFile)
@@ -88,7 +97,8 @@ class AnalysisProvider(Provider):
         self._queue.start()
         self._books.open(self._queue, storage.service(Reader))
         questions = modules.find("receiver-sharing-server").service(Questions)
-        questions.answer(node, storage.service(InventoryReader), NothingConfigured())
+        tasks = StoredTasks(storage.service(TaskTables), node.clock)
+        questions.answer(node, storage.service(InventoryReader), tasks)
         self._job = AnalysisJob(
             self.settings(node, ingest),
             storage.service(Writer),
@@ -100,8 +110,27 @@ class AnalysisProvider(Provider):
             applied=questions.applied,
         )
         self._job.start()
+        self._open_door(node, modules, self._queue.queue_id)
+
+    def _open_door(self, node: Node, modules: ModuleHolder, queue_id: str) -> None:
+        """For commands on this machine, once there is something to answer with."""
+        storage, receivers = modules.find("storage"), modules.find("receiver-sharing-server")
+        applied = partial(storage.service(Writer).applied, queue_id)
+        self._parked = ParkedDesk(
+            storage.service(ParkedRecords),
+            receivers.service(Readmission).readmit,
+            Analysis(queue_id, applied),
+            node.registry,
+            node.clock,
+        )
+        tasks = TaskDesk(storage.service(TaskTables), node.clock)
+        self._door = Door(node.data_directory, {**self._parked.verbs, **tasks.verbs})
+        self._door.start()
 
     def stop(self, timeout_s: float) -> None:
+        if self._parked is not None and self._door is not None:
+            self._parked.close()
+            self._door.stop(timeout_s)
         if self._job is not None:
             self._job.stop(timeout_s)
         if self._queue is not None:
