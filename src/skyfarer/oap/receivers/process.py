@@ -61,6 +61,7 @@ class ReceiverSettings:
     log_level: str = "INFO"
     collect: CollectSettings = field(default_factory=CollectSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
+    refuse_malformed: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -141,6 +142,7 @@ def _server_settings(settings: ReceiverSettings) -> ServerSettings:
         idle_timeout_s=IDLE_TIMEOUT_S,
         message_timeout_s=MESSAGE_TIMEOUT_S,
         relayed_calls_max=QUESTIONS_MAX,
+        refuse_malformed=settings.refuse_malformed,
     )
 
 

@@ -8,20 +8,20 @@ from typing import Final
 
 from skyfarer.base.units import KIB
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.telemetry.table import RECEIVER_MESSAGES
+from skyfarer.telemetry.table import RECEIVER_MESSAGES, RECEIVER_REFUSED
 from skyfarer.wire.http.answers import JSON, PROTOBUF, Answer, Refused, taken
 from skyfarer.wire.http.body import RETRY_AFTER
 from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.wire.http.proto_json import records
+from skyfarer.wire.intake import MALFORMED
 from skyfarer.wire.routes import Append, Keeper
-from skyfarer.wire.split import split_repeated
+from skyfarer.wire.split import well_formed
 from skyfarer.wire.status import Status
 
 # Converting JSON takes the event loop's time: after so many bytes it lets others have a turn.
 GIVE_WAY_BYTES: Final = 4 * KIB
 _ALLOWED: Final = (("allow", "POST"),)
 _HTTP_STATUS: Final = {Status.RESOURCE_EXHAUSTED: 503, Status.INVALID_ARGUMENT: 400}
-_ANY_FIELD: Final = 1
 
 
 class Door:
@@ -93,7 +93,8 @@ class Desk:
         if endpoint.dialect in (Dialect.OBJECT, Dialect.ARRAY):
             async with self._converting:
                 self._keep(door, await _converted(endpoint, body))
-        elif split_repeated(body, _ANY_FIELD) is None:
+        elif not well_formed(body):
+            self._registry.inc(RECEIVER_REFUSED, rpc=endpoint.path, reason=MALFORMED)
             hint = "; JSON is taken at /v3/logs" if endpoint.dialect is Dialect.LOGGING else ""
             raise Refused(400, f"the body is no protobuf message{hint}")
         else:
