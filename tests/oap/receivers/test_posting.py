@@ -39,6 +39,10 @@ BOMB = gzip.compress(bytes(50 * MIB))  # 50 KiB
 SEGMENT = next(post for post in POSTS if post.path == "/v3/segment")
 
 
+def name(post: Post) -> str:
+    return f"{post.path}-{post.kind.name}"
+
+
 @pytest.fixture(scope="module", params=WAYS)
 def receiver(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -50,7 +54,7 @@ def receiver(
         yield made
 
 
-@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+@pytest.mark.parametrize("post", TAKEN, ids=name)
 @pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
 def test_what_is_posted_is_in_the_queue_when_it_is_answered(
     receiver: Receiving, post: Post, encoding: str
@@ -64,9 +68,7 @@ def test_what_is_posted_is_in_the_queue_when_it_is_answered(
         headers={**post.headers, "Content-Encoding": encoding},
     )
 
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == post.headers["Content-Type"]
-    assert answer.content == (b"" if isinstance(post.value, bytes) else b"{}\n")
+    assert post.is_answered_by(answer.status_code, answer.headers["content-type"], answer.content)
     assert post.is_kept_as(receiver.kept()[before:])
 
 
@@ -80,6 +82,23 @@ def test_opentelemetrys_json_is_kept_as_its_protobuf(receiver: Receiving) -> Non
 
     assert (answer.status_code, answer.json()) == (200, {})
     assert receiver.kept()[before:] == [(Kind.OTLP_LOGS, b"\x0a\x03\x1a\x01x")]
+
+
+def test_firehose_shows_its_token_as_an_access_key(receiver: Receiving) -> None:
+    post = next(one for one in POSTS if one.path == "/aws/firehose/metrics")
+    before = len(receiver.kept())
+    statuses = []
+    for key in ("open-barley", TOKEN["Authentication"]):
+        answer = httpx.post(
+            f"http://{HOST}:{receiver.http_port}{post.path}",
+            content=post.body,
+            headers={"X-Amz-Firehose-Access-Key": key},
+            trust_env=False,
+        )
+        statuses.append(answer.status_code)
+
+    assert statuses == [401, 200]
+    assert post.is_kept_as(receiver.kept()[before:])
 
 
 def test_a_body_without_an_announced_length_is_taken(receiver: Receiving) -> None:
@@ -127,7 +146,7 @@ def test_what_is_refused_is_answered_with_the_reason_and_not_kept(
     assert receiver.http.post("/v3/segment", content=SEGMENT.body).status_code == 200
 
 
-@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+@pytest.mark.parametrize("post", TAKEN, ids=name)
 def test_on_every_route_what_is_no_message_of_it_is_400(receiver: Receiving, post: Post) -> None:
     before = len(receiver.kept())
     noise = Random(post.path).randbytes(500)
@@ -218,7 +237,7 @@ def ask(receiver: Receiving) -> int:
     return receiver.http.post("/v3/segment", content=SEGMENT.body).status_code
 
 
-@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+@pytest.mark.parametrize("post", TAKEN, ids=name)
 def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
     nobody: httpx.Client, post: Post
 ) -> None:
@@ -226,7 +245,8 @@ def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert b"the receiver is not there just now" in answer.content
-    form = "application/x-protobuf" if post.path.startswith("/v1/") else "text/plain"
+    forms = {"v1": "application/x-protobuf", "aws": "application/json"}
+    form = forms.get(post.path.split("/")[1], "text/plain")
     assert answer.headers["content-type"].startswith(form)
 
 

@@ -7,6 +7,7 @@
     desk        a whole request → `Append`, and what its client is told
     proto_json  proto3 JSON → protobuf
     otlp_json   OpenTelemetry's own JSON → protobuf
+    foreign     bodies of Telegraf, Zipkin and Firehose, looked at and kept as they came
     answers     what a client is told, in the form its protocol has for it
 
 Knows no queue: whoever starts a server hands it the `Append` of each path that is kept.

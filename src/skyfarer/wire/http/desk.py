@@ -6,21 +6,25 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
+from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.units import KIB
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import RECEIVER_MESSAGES, RECEIVER_REFUSED
-from skyfarer.wire.http.answers import JSON, PROTOBUF, Answer, Refused, taken
+from skyfarer.wire.http.answers import JSON, PROTOBUF, Answer, Refused, delivered, taken
 from skyfarer.wire.http.body import RETRY_AFTER
 from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.wire.http.proto_json import records
 from skyfarer.wire.intake import MALFORMED
 from skyfarer.wire.routes import Append, Keeper
+from skyfarer.wire.rpc import Kind
 from skyfarer.wire.split import well_formed
 from skyfarer.wire.status import Status
 
 # Converting JSON takes the event loop's time: after so many bytes it lets others have a turn.
 GIVE_WAY_BYTES: Final = 4 * KIB
 _ALLOWED: Final = (("allow", "POST"),)
+# Kept as they came.
+FOREIGN: Final = (Dialect.TELEGRAF, Dialect.ZIPKIN, Dialect.FIREHOSE)
 _HTTP_STATUS: Final = {Status.RESOURCE_EXHAUSTED: 503, Status.INVALID_ARGUMENT: 400}
 
 
@@ -37,8 +41,11 @@ class Door:
 class Desk:
     """One per server; event loop only. `otlp_json`: OpenTelemetry's exporters may speak JSON."""
 
-    def __init__(self, registry: Registry, otlp_json: bool = False) -> None:
+    def __init__(
+        self, registry: Registry, otlp_json: bool = False, clock: Clock | None = None
+    ) -> None:
         self._registry = registry
+        self._clock = clock or SystemClock()
         self._otlp_types = (PROTOBUF, JSON) if otlp_json else (PROTOBUF,)
         self._doors: Mapping[str, Door] = {}
         # One body at a time: its text and its records are several times what arrived.
@@ -90,6 +97,8 @@ class Desk:
                 request = await asyncio.to_thread(export_request, int(endpoint.kind), body)
             self._keep(door, [request] if request else [])
             return taken(endpoint.dialect, content_type)
+        if endpoint.dialect in FOREIGN:
+            return await self._take_foreign(door, body, content_type)
         if endpoint.dialect in (Dialect.OBJECT, Dialect.ARRAY):
             async with self._converting:
                 self._keep(door, await _converted(endpoint, body))
@@ -101,10 +110,21 @@ class Desk:
             self._keep(door, [body])
         return taken(endpoint.dialect)
 
-    def _keep(self, door: Door, payloads: list[bytes]) -> None:
+    async def _take_foreign(self, door: Door, body: bytes, content_type: str) -> Answer:
+        from skyfarer.wire.http.foreign import request_id  # a satellite has no use for it
+
+        kind = door.endpoint.kind_of(content_type)
+        async with self._converting:
+            number = await asyncio.to_thread(request_id, int(kind), body)
+        self._keep(door, [body], kind)
+        if door.endpoint.dialect is Dialect.FIREHOSE:
+            return delivered(number, self._clock.now_ms())
+        return taken(door.endpoint.dialect)
+
+    def _keep(self, door: Door, payloads: list[bytes], kind: Kind | None = None) -> None:
         if not payloads:
             return
-        error = door.keeper.append(int(door.endpoint.kind), payloads)
+        error = door.keeper.append(int(kind or door.endpoint.kind), payloads)
         if error is None:
             self._registry.inc(RECEIVER_MESSAGES, len(payloads), rpc=door.endpoint.path)
             return

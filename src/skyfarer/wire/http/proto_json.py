@@ -48,6 +48,22 @@ def records(kind: int, body: bytes, array: bool) -> Iterator[bytes]:
         raise Refused(400, f"the body is no JSON: {error}") from error
 
 
+def value_of(body: bytes) -> Any:
+    """The one JSON value that a body is. Refused when it is none, or has too many in it.
+
+    Any thread: it takes as long as the body is long.
+    """
+    try:
+        text = body.decode("utf-8")
+        check_values(text)
+        (value,) = whole(text)
+    except UnicodeDecodeError as error:
+        raise Refused(400, f"the body is no UTF-8: {error.reason} at byte {error.start}") from error
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON: {error}") from error
+    return value
+
+
 def check_values(text: str) -> None:
     """Refused when there are too many."""
     marks = sum(1 for _ in islice(_VALUE.finditer(text), VALUES_MAX + 2))
