@@ -57,6 +57,8 @@ GUARDED: dict[str, tuple[str, ...]] = {
         "wire.messages",
         "wire.http.proto_json",
     ),
+    "backports": ("wire.http.inflating",),
+    "compression": ("wire.http.inflating",),
     "re2": ("satellite.processors",),
     "confluent_kafka": ("satellite.senders",),
     "ssl": ("wire",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -55,11 +55,11 @@ def receiver(
 
 
 @pytest.mark.parametrize("post", TAKEN, ids=name)
-@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate", "zstd"])
 def test_what_is_posted_is_in_the_queue_when_it_is_answered(
     receiver: Receiving, post: Post, encoding: str
 ) -> None:
-    encode = {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding]
+    encode = encoder(encoding)
     before = len(receiver.kept())
 
     answer = receiver.http.post(
@@ -70,6 +70,13 @@ def test_what_is_posted_is_in_the_queue_when_it_is_answered(
 
     assert post.is_answered_by(answer.status_code, answer.headers["content-type"], answer.content)
     assert post.is_kept_as(receiver.kept()[before:])
+
+
+def encoder(encoding: str) -> Callable[[bytes], bytes]:
+    if encoding == "zstd":
+        compress: Callable[[bytes], bytes] = pytest.importorskip("backports.zstd").compress
+        return compress
+    return {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding]
 
 
 def test_the_routes_are_the_originals_and_a_satellites_own_is_not_among_them() -> None:
@@ -160,12 +167,14 @@ def test_on_every_route_what_is_no_message_of_it_is_400(receiver: Receiving, pos
     assert len(receiver.kept()) == before
 
 
-def test_a_bomb_does_not_make_the_receiver_larger(receiver: Receiving) -> None:
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_bomb_does_not_make_the_receiver_larger(receiver: Receiving, encoding: str) -> None:
+    bomb = BOMB if encoding == "gzip" else encoder(encoding)(bytes(50 * MIB))
     child = receiver_process()
-    headers = {"Content-Encoding": "gzip", "Content-Type": "application/x-protobuf"}
+    headers = {"Content-Encoding": encoding, "Content-Type": "application/x-protobuf"}
     before = child.memory_info().rss
     for _ in range(5):
-        assert receiver.http.post("/v1/traces", content=BOMB, headers=headers).status_code == 413
+        assert receiver.http.post("/v1/traces", content=bomb, headers=headers).status_code == 413
 
     assert child.memory_info().rss - before < 10 * MIB
 

@@ -4,6 +4,7 @@
     server      the port and its connections, bounded in number
     exchange    one connection: requests one after another, every wait bounded
     body        a body as it arrives: inflated, and bounded before it is held
+    inflating   gzip, deflate and zstd
     desk        a whole request → `Append`, and what its client is told
     proto_json  proto3 JSON → protobuf
     otlp_json   OpenTelemetry's own JSON → protobuf
