@@ -69,6 +69,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
         "testing",
         "satellite.processors",
         "wire.http.proto_json",
+        "wire.http.v2_json",
     ),
     "graphql": ("oap.query",),
     "starlette": ("oap.query",),

@@ -83,13 +83,15 @@ class Rig:
         self.shelf = Shelf()
         self.answering = Answering(self.registry, hold_back_s)
         self.desk = Desk(self.shelf, NothingConfigured(), NameLengths(), SystemClock())
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener, http_listener = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
         self.supervisor = Supervisor(
             settings(directory, refuse_malformed=refuse_malformed),
             *(listener, self.registry, Health()),
+            http_listener=http_listener,
             answering=self.answering,
         )
         self.address = f"127.0.0.1:{self.supervisor.port}"
+        self.http_url = f"http://127.0.0.1:{http_listener.getsockname()[1]}"
 
     def kept(self) -> list[Inventory]:
         return [inventory_of(p) for kind, p in self.received() if kind == Kind.INVENTORY]

@@ -254,7 +254,7 @@ def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert b"the receiver is not there just now" in answer.content
-    forms = {"v1": "application/x-protobuf", "aws": "application/json"}
+    forms = {"v1": "application/x-protobuf", "v2": "application/json", "aws": "application/json"}
     form = forms.get(post.path.split("/")[1], "text/plain")
     assert answer.headers["content-type"].startswith(form)
 

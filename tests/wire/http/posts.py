@@ -40,6 +40,27 @@ SEGMENT = {
         }
     ],
 }
+V2_SEGMENT = {
+    "globalTraceIds": [{"idParts": [1582461179038, 794206293, 69887]}],
+    "traceSegmentId": {"idParts": ["1", 2, 3]},
+    "serviceId": 2,
+    "serviceInstanceId": 3,
+    "spans": [
+        {
+            "spanId": 0,
+            "parentSpanId": -1,
+            "startTime": 1582461179910,
+            "endTime": 1582461179922,
+            "operationName": "/pay",
+            "spanType": "Entry",
+            "spanLayer": "Http",
+            "isError": False,
+            "tags": [],
+            "logs": [],
+            "refs": [{"parentTraceSegmentId": {"idParts": [4]}, "networkAddress": "#a:80"}],
+        }
+    ],
+}
 LOG = {"service": "shop", "timestamp": 5, "layer": "", "body": {"json": {"json": '{"a":1}'}}}
 EVENT = {"uuid": "u", "layer": "GENERAL", "type": "Error", "parameters": {"a": "b"}}
 ERROR = {"uniqueId": "u", "service": "web", "category": "ajax", "message": "oh", "line": 3}
@@ -60,6 +81,30 @@ _SEGMENT = messages.SegmentObject(
             tags=[messages.KeyStringValuePair(key="http.method", value="GET")],
         )
     ],
+)
+v2 = messages.v2_trace
+_V2_SEGMENT = v2.UpstreamSegment(
+    globalTraceIds=[v2.UniqueId(idParts=[1582461179038, 794206293, 69887])],
+    segment=v2.SegmentObject(
+        traceSegmentId=v2.UniqueId(idParts=[1, 2, 3]),
+        serviceId=2,
+        serviceInstanceId=3,
+        spans=[
+            v2.SpanObjectV2(
+                parentSpanId=-1,
+                startTime=1582461179910,
+                endTime=1582461179922,
+                operationName="/pay",
+                spanType=v2.SpanType.Entry,
+                spanLayer=v2.SpanLayer.Http,
+                refs=[
+                    v2.SegmentReference(
+                        parentTraceSegmentId=v2.UniqueId(idParts=[4]), networkAddress="#a:80"
+                    )
+                ],
+            )
+        ],
+    ).SerializeToString(),
 )
 _LOG = messages.log.LogData(
     service="shop",
@@ -166,6 +211,7 @@ POSTS = [
     ),
     Post("/browser/errorLog", ERROR, Kind.BROWSER_ERROR, [_ERROR]),
     Post("/browser/errorLogs", [ERROR, ERROR], Kind.BROWSER_ERROR, [_ERROR, _ERROR]),
+    Post("/v2/segments", V2_SEGMENT, Kind.V2_SEGMENT, [_V2_SEGMENT]),
     Post("/logging", _LOG.SerializeToString(), Kind.LOG),
     Post("/v1/traces", EXPORT, Kind.OTLP_TRACES),
     Post("/v1/metrics", EXPORT, Kind.OTLP_METRICS),

@@ -88,10 +88,10 @@ async def receive(
     resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
     resends.start()
-    http = http_server(
-        settings.collect, settings.access, tokens, http_listener, queue.append, registry
-    )
     asking = Asking(lines.say, queue.append, registry)
+    http = http_server(
+        settings.collect, settings.access, tokens, http_listener, queue.append, asking, registry
+    )
     hearing = asyncio.create_task(_hear(lines, asking, stopped))
     tls = settings.access.grpc_tls.server(HTTP_2)
     server = GrpcServer(

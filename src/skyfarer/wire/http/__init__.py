@@ -8,6 +8,7 @@
     desk        a whole request → `Append`, and what its client is told
     proto_json  proto3 JSON → protobuf
     otlp_json   OpenTelemetry's own JSON → protobuf
+    v2_json     SkyWalking 7's JSON → protobuf, and the answers back
     foreign     bodies of Telegraf, Zipkin and Firehose, looked at and kept as they came
     answers     what a client is told, in the form its protocol has for it
 

@@ -60,6 +60,8 @@ def refused(dialect: Dialect | None, refusal: Refused, asked_in: str = "") -> An
         return Answer(status, JSON, _json(status="failing", msg=sentence), headers)
     if dialect is Dialect.OTLP and asked_in == JSON:
         return Answer(status, JSON, _json(message=sentence), headers)
+    if dialect is Dialect.V2:
+        return Answer(status, JSON, _json(error=sentence), headers)
     if dialect is Dialect.FIREHOSE:
         return Answer(status, JSON, _json(errorMessage=sentence), headers)
     if dialect is Dialect.OTLP:

@@ -15,17 +15,24 @@ from skyfarer.wire.http.body import RETRY_AFTER
 from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.wire.http.proto_json import records
 from skyfarer.wire.intake import MALFORMED
+from skyfarer.wire.metadata import Metadata
+from skyfarer.wire.relay import Relay
 from skyfarer.wire.routes import Append, Keeper
 from skyfarer.wire.rpc import Kind
 from skyfarer.wire.split import well_formed
-from skyfarer.wire.status import Status
+from skyfarer.wire.status import Status, StatusError
 
 # Converting JSON takes the event loop's time: after so many bytes it lets others have a turn.
 GIVE_WAY_BYTES: Final = 4 * KIB
 _ALLOWED: Final = (("allow", "POST"),)
 # Kept as they came.
 FOREIGN: Final = (Dialect.TELEGRAF, Dialect.ZIPKIN, Dialect.FIREHOSE)
-_HTTP_STATUS: Final = {Status.RESOURCE_EXHAUSTED: 503, Status.INVALID_ARGUMENT: 400}
+_HTTP_STATUS: Final = {
+    Status.INVALID_ARGUMENT: 400,
+    Status.RESOURCE_EXHAUSTED: 503,
+    Status.UNAVAILABLE: 503,
+    Status.DEADLINE_EXCEEDED: 503,
+}
 
 
 class Door:
@@ -39,12 +46,18 @@ class Door:
 
 
 class Desk:
-    """One per server; event loop only. `otlp_json`: OpenTelemetry's exporters may speak JSON."""
+    """One per server; event loop only. `otlp_json`: OpenTelemetry's exporters may speak JSON.
+    `relay` answers what is asked."""
 
     def __init__(
-        self, registry: Registry, otlp_json: bool = False, clock: Clock | None = None
+        self,
+        registry: Registry,
+        otlp_json: bool = False,
+        relay: Relay | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._registry = registry
+        self._relay = relay
         self._clock = clock or SystemClock()
         self._otlp_types = (PROTOBUF, JSON) if otlp_json else (PROTOBUF,)
         self._doors: Mapping[str, Door] = {}
@@ -97,6 +110,8 @@ class Desk:
                 request = await asyncio.to_thread(export_request, int(endpoint.kind), body)
             self._keep(door, [request] if request else [])
             return taken(endpoint.dialect, content_type)
+        if endpoint.dialect is Dialect.V2:
+            return await self._take_v2(door, body)
         if endpoint.dialect in FOREIGN:
             return await self._take_foreign(door, body, content_type)
         if endpoint.dialect in (Dialect.OBJECT, Dialect.ARRAY):
@@ -109,6 +124,23 @@ class Desk:
         else:
             self._keep(door, [body])
         return taken(endpoint.dialect)
+
+    async def _take_v2(self, door: Door, body: bytes) -> Answer:
+        from skyfarer.wire.http import v2_json  # a satellite has no use for it
+
+        if door.endpoint.kind is not Kind.NONE:
+            async with self._converting:
+                self._keep(door, await asyncio.to_thread(v2_json.segments, body))
+            return taken(door.endpoint.dialect)
+        if self._relay is None:
+            raise Refused(503, f"nobody answers {door.endpoint.path} here")
+        async with self._converting:
+            question = await asyncio.to_thread(v2_json.question, door.endpoint.path, body)
+        try:
+            answer = await self._relay.ask(question.rpc, question.message, Metadata())
+        except StatusError as error:
+            raise _refused(error) from error
+        return Answer(200, JSON, question.answered(answer))
 
     async def _take_foreign(self, door: Door, body: bytes, content_type: str) -> Answer:
         from skyfarer.wire.http.foreign import request_id  # a satellite has no use for it
@@ -128,8 +160,7 @@ class Desk:
         if error is None:
             self._registry.inc(RECEIVER_MESSAGES, len(payloads), rpc=door.endpoint.path)
             return
-        status = _HTTP_STATUS.get(error.status, 500)
-        raise Refused(status, error.message, RETRY_AFTER if status == 503 else ())
+        raise _refused(error)
 
 
 async def _converted(endpoint: Endpoint, body: bytes) -> list[bytes]:
@@ -142,6 +173,11 @@ async def _converted(endpoint: Endpoint, body: bytes) -> list[bytes]:
             since_bytes = 0
             await asyncio.sleep(0)
     return payloads
+
+
+def _refused(error: StatusError) -> Refused:
+    status = _HTTP_STATUS.get(error.status, 500)
+    return Refused(status, error.message, RETRY_AFTER if status == 503 else ())
 
 
 def media_type(content_type: str) -> str:

@@ -23,6 +23,7 @@ class Dialect(Enum):
     OTLP = "otlp"  # one export request as protobuf; answered by OTLP's own messages
     TELEGRAF = "telegraf"  # JSON of Telegraf's HTTP output; answered as the OAP does
     ZIPKIN = "zipkin"  # a list of spans, in one of Zipkin's forms; answered 202, as Zipkin does
+    V2 = "v2"  # JSON of SkyWalking 7; answered as the OAP does, or by what the call is answered
     FIREHOSE = "firehose"  # a delivery of Amazon Data Firehose; answered by its number
 
 
@@ -32,7 +33,8 @@ THRIFT: Final = "application/x-thrift"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`kinds`: what the record is if its body has that type, and not the usual one."""
+    """`kind` NONE: it is asked, and nothing of it is kept here. `kinds`: what the record is if its
+    body has that type, and not the usual one."""
 
     path: str
     kind: Kind
@@ -62,6 +64,10 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
         Endpoint("/v1/traces", Kind.OTLP_TRACES, Dialect.OTLP),
         Endpoint("/v1/metrics", Kind.OTLP_METRICS, Dialect.OTLP),
         Endpoint("/v1/logs", Kind.OTLP_LOGS, Dialect.OTLP),
+        Endpoint("/v2/segments", Kind.V2_SEGMENT, Dialect.V2),
+        Endpoint("/v2/service/register", Kind.NONE, Dialect.V2),
+        Endpoint("/v2/instance/register", Kind.NONE, Dialect.V2),
+        Endpoint("/v2/instance/heartbeat", Kind.NONE, Dialect.V2),
         Endpoint("/telegraf", Kind.TELEGRAF, Dialect.TELEGRAF),
         Endpoint(
             *("/api/v2/spans", Kind.ZIPKIN_V2_JSON, Dialect.ZIPKIN),
