@@ -40,6 +40,12 @@ RECEIVER_MESSAGES: Final = Metric(
     "Messages in the queue: appended to it, or sent again and known to be there.",
     ("rpc",),
 )
+RECEIVER_REFUSED: Final = Metric(
+    "receiver_messages_refused_total",
+    Kind.COUNTER,
+    "Messages refused for what they are, and so never in the queue.",
+    ("rpc", "reason"),
+)
 RECEIVER_REPEATS: Final = Metric(
     "receiver_repeats_total",
     Kind.COUNTER,

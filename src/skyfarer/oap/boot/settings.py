@@ -137,6 +137,7 @@ class SharingServerConfig:
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
     registrationHoldBackMs: int = 5000  # 0: a name without an id is answered at once
+    refuseMalformed: bool = False  # what is no protobuf is refused, else kept and parked
 
     def __post_init__(self) -> None:
         if not self.maxMessageSize:

@@ -63,7 +63,7 @@ def rows_of(batch: Analysed) -> dict[str, int]:
     """How many rows it hands to storage, by what they are; parked records are counted elsewhere."""
     return {
         "segment": batch.segments.num_rows,
-        "metrics": sum(deltas.num_rows for deltas in batch.metrics.values()),
+        "metrics": sum(deltas.rows.num_rows for deltas in batch.metrics.values()),
         "record": 0 if batch.records is None else batch.records.num_rows,
         "inventory": len(batch.inventories),
         "heartbeat": len(batch.heartbeats),

@@ -62,6 +62,7 @@ class ReceiverSettings:
     log_level: str = "INFO"
     collect: CollectSettings = field(default_factory=CollectSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
+    refuse_malformed: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -88,10 +89,10 @@ async def receive(
     resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
     resends.start()
-    http = http_server(
-        settings.collect, settings.access, tokens, http_listener, queue.append, registry
-    )
     asking = Asking(lines.say, queue.append, registry)
+    http = http_server(
+        settings.collect, settings.access, tokens, http_listener, queue.append, asking, registry
+    )
     readmitting = Readmitting(lines.say, resends.append, queue)
     hearing = asyncio.create_task(_hear(lines, asking, readmitting, stopped))
     tls = settings.access.grpc_tls.server(HTTP_2)
@@ -143,6 +144,7 @@ def _server_settings(settings: ReceiverSettings) -> ServerSettings:
         idle_timeout_s=IDLE_TIMEOUT_S,
         message_timeout_s=MESSAGE_TIMEOUT_S,
         relayed_calls_max=QUESTIONS_MAX,
+        refuse_malformed=settings.refuse_malformed,
     )
 
 

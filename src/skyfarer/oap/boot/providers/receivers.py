@@ -126,6 +126,7 @@ class ReceiverProvider(Provider):
                 idle_timeout_s=config.restIdleTimeOut / 1000,
             ),
             access=access,
+            refuse_malformed=config.refuseMalformed,
         )
 
 
