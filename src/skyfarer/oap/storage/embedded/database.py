@@ -18,6 +18,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.reads import Reads
+from skyfarer.oap.storage.embedded.seen import Seen
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
@@ -28,7 +29,7 @@ class EmbeddedStorage(Reads, Writes, Inventories):
         self._memory_limit = memory_limit
         self._writing = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._tables = {}
+        self._tables, self._seen = {}, Seen()
 
     def start(self, path: Path, zone: tzinfo) -> None:
         if self._connection is not None:
@@ -57,7 +58,7 @@ class EmbeddedStorage(Reads, Writes, Inventories):
         if version < schema.VERSION:
             schema.upgrade(connection, version)
         self._connection = connection
-        self._tables = {}
+        self._tables, self._seen = {}, Seen()
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:
@@ -73,12 +74,11 @@ class EmbeddedStorage(Reads, Writes, Inventories):
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._writing:
-            cursor = self._cursor()
-            cursor.begin()
-            try:
-                yield cursor
-            except BaseException:
-                cursor.rollback()
-                raise
-            cursor.commit()
+        cursor = self._cursor()
+        cursor.begin()
+        try:
+            yield cursor
+        except BaseException:
+            cursor.rollback()
+            raise
+        cursor.commit()
