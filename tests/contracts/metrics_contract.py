@@ -28,10 +28,6 @@ WIDE = {"total": Merge.SUM, "slowest": Merge.MAX, "fastest": Merge.MIN, "buckets
 TYPES = {"buckets": TABLE, "ratio": pa.float64(), "lowest": pa.float64()}
 
 
-def wide(minute: int = MINUTE, **columns: Any) -> dict[str, Any]:
-    return delta(minute, **columns)
-
-
 def of_wide(*rows: dict[str, Any], merges: Mapping[str, Merge] = WIDE) -> Deltas:
     return deltas_of(rows, merges, {name: TYPES[name] for name in merges if name in TYPES})
 
@@ -59,9 +55,9 @@ def aliases_of(storage: Any) -> dict[str, tuple[str, str]]:
 class MetricsContract:
     def test_columns_merge_as_they_say_and_null_is_none(self, storage: Any) -> None:
         told = [
-            wide(total=1, slowest=5, fastest=5, buckets={"1": 1, "2": 1}),
-            wide(total=2, slowest=None, fastest=7, buckets=None),
-            wide(total=None, slowest=9, fastest=2, buckets={"2": 5, "é": 1}),
+            delta(total=1, slowest=5, fastest=5, buckets={"1": 1, "2": 1}),
+            delta(total=2, slowest=None, fastest=7, buckets=None),
+            delta(total=None, slowest=9, fastest=2, buckets={"2": 5, "é": 1}),
         ]
         storage.apply(batch(0, 2, metrics={"Service": of_wide(*told[:2])}))
         storage.apply(batch(2, 3, metrics={"Service": of_wide(told[2])}))
@@ -71,7 +67,7 @@ class MetricsContract:
     def test_hours_and_days_are_merged_minutes(self, storage: Any) -> None:
         at = (MINUTE, MINUTE + 59, MINUTE + 60, MINUTE + 1440)
         for number, minute in enumerate(at):
-            row = wide(minute, total=2**number, slowest=number, fastest=number, buckets={"1": 1})
+            row = delta(minute, total=2**number, slowest=number, fastest=number, buckets={"1": 1})
             storage.apply(batch(number, number + 1, metrics={"Service": of_wide(row)}))
 
         def total(start: int, end: int) -> dict[int, Any]:
@@ -91,14 +87,14 @@ class MetricsContract:
     def test_doubles_keep_their_fractions(self, storage: Any) -> None:
         merges = {"ratio": Merge.SUM, "lowest": Merge.MIN}
         for number, ratio in enumerate((0.5, 0.25)):
-            row = wide(ratio=ratio, lowest=-ratio)
+            row = delta(ratio=ratio, lowest=-ratio)
             metrics = {"Service": of_wide(row, merges=merges)}
             storage.apply(batch(number, number + 1, metrics=metrics))
         series = storage.series("Service", SHOP, list(merges), BUCKET, BUCKET)
         assert series == {BUCKET: {"ratio": 0.75, "lowest": -0.5}}
 
     def test_a_plan_may_add_columns_and_leave_others_alone(self, storage: Any) -> None:
-        row = wide(total=1, buckets={"1": 1}, slowest=4, ratio=0.5)
+        row = delta(total=1, buckets={"1": 1}, slowest=4, ratio=0.5)
         first, second = {"total": Merge.SUM, "buckets": Merge.SUM}, {"ratio": Merge.SUM}
         plans: list[dict[str, Merge]] = [first, {**second, "total": Merge.SUM}, first]
         for number, merges in enumerate(plans):
@@ -109,7 +105,7 @@ class MetricsContract:
 
     def test_what_was_never_written_is_left_out(self, storage: Any) -> None:
         assert storage.series("Endpoint", "none", ["total"], BUCKET, BUCKET) == {}
-        rows = [wide(total=1, slowest=None), wide(MINUTE + 1, total=None, slowest=3)]
+        rows = [delta(total=1, slowest=None), delta(MINUTE + 1, total=None, slowest=3)]
         storage.apply(batch(0, 1, metrics={"Service": of_wide(*rows)}))
         wanted = ["total", "never"]
         series = storage.series("Service", SHOP, wanted, BUCKET, BUCKET + 9)
@@ -119,7 +115,7 @@ class MetricsContract:
 
     def test_a_name_that_is_no_column_stores_nothing(self, storage: Any) -> None:
         for name in ('total"; DROP TABLE service_traffic; --', "a" * 64, "", "1st", "entity_id"):
-            metrics = {"Service": deltas_of([wide(**{name: 1})], {name: Merge.SUM})}
+            metrics = {"Service": deltas_of([delta(**{name: 1})], {name: Merge.SUM})}
             with pytest.raises(PermanentError, match="column"):
                 storage.apply(batch(0, 1, metrics=metrics))
         assert storage.applied("queue-a") == 0
@@ -127,14 +123,14 @@ class MetricsContract:
 
     def test_a_column_keeps_its_type(self, storage: Any) -> None:
         merges = {"total": Merge.SUM}
-        storage.apply(batch(0, 1, metrics={"Service": of_wide(wide(total=1), merges=merges)}))
-        other = deltas_of([wide(total=0.5)], merges, {"total": pa.float64()})
+        storage.apply(batch(0, 1, metrics={"Service": of_wide(delta(total=1), merges=merges)}))
+        other = deltas_of([delta(total=0.5)], merges, {"total": pa.float64()})
         with pytest.raises(PermanentError, match="total"):
             storage.apply(batch(1, 2, metrics={"Service": other}))
         assert storage.applied("queue-a") == 1
 
     def test_a_sum_that_grows_too_large_stops_no_batch(self, storage: Any) -> None:
-        row = wide(total=2**63 - 1, slowest=1, fastest=1, buckets={"1": 2**63 - 1})
+        row = delta(total=2**63 - 1, slowest=1, fastest=1, buckets={"1": 2**63 - 1})
         for number in range(2):
             storage.apply(batch(number, number + 1, metrics={"Service": of_wide(row)}))
         assert storage.applied("queue-a") == 2

@@ -128,6 +128,17 @@ class StorageContract(InventoryContract):
         assert storage.services(None) == []
         assert list(storage.known_segments(pa.chunked_array([["a"]]), _minutes(1))) == []
 
+    def test_a_batch_that_failed_is_stored_whole_when_it_comes_again(self, storage: Any) -> None:
+        broken = Parked(1, 1, "undecodable", b"")
+        with pytest.raises(Exception, match=r"(?i)duplicate|unique|constraint"):
+            storage.apply(batch(0, 2, [segment("a")], [delta()], parked=[broken, broken]))
+        storage.apply(batch(0, 2, [segment("a")], [delta()], parked=[broken]))
+        shop = ids.service_id("shop")
+        assert calls_of(storage, "Service", shop, BUCKET, BUCKET) == {BUCKET: sums(1, 10, 0)}
+        assert [service.id for service in storage.services(None)] == [shop]
+        assert [instance.name for instance in storage.instances(shop, BUCKET, BUCKET)] == ["shop-1"]
+        assert [endpoint.name for endpoint in storage.endpoints(shop, "", 9)] == ["/pay"]
+
     def test_deltas_of_several_batches_add_up_per_minute_and_source(self, storage: Any) -> None:
         storage.apply(batch(0, 1, deltas=[delta(), delta(minute=MINUTE + 1, errors=1)]))
         storage.apply(batch(1, 2, deltas=[delta(calls=3, latency_sum=90, errors=2)]))

@@ -61,6 +61,36 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
     assert versions == [(schema.VERSION,)]
 
 
+def test_metrics_of_the_second_version_are_kept_under_another_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE schema_version AS SELECT 2 AS version")
+        for scope in ("service", "service_instance", "endpoint"):
+            connection.execute(
+                f"""CREATE TABLE metrics_{scope}_20261115 (
+                entity_id VARCHAR, time_bucket BIGINT, calls BIGINT NOT NULL,
+                latency_sum BIGINT NOT NULL, errors BIGINT NOT NULL,
+                PRIMARY KEY (entity_id, time_bucket));
+                INSERT INTO metrics_{scope}_20261115 VALUES ('a', 202611151200, 1, 2, 3)"""
+            )
+    for number in range(2):
+        storage = EmbeddedStorage()
+        storage.start(path, UTC)
+        storage.apply(batch(number, number + 1, deltas=[delta()]))
+        series = calls_of(storage, "Service", ids.service_id("shop"), 20261115, 20261115)
+        assert series[20261115]["calls"] == number + 1
+        storage.stop()
+    with duckdb.connect(str(path)) as connection:
+        old = connection.execute("FROM old_v2_metrics_service_instance_20261115").fetchall()
+        versions = connection.execute("FROM schema_version").fetchall()
+    assert old == [("a", 202611151200, 1, 2, 3)]
+    assert versions == [(schema.VERSION,)]
+    (record,) = caplog.records
+    assert "3 tables are now named old_v2_" in record.getMessage()
+
+
 def test_buckets_are_in_the_servers_zone(tmp_path: Path) -> None:
     storage = EmbeddedStorage()
     storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Asia/Kolkata"))

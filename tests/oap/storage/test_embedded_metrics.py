@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from contracts.metrics_contract import MetricsContract, address, aliases_of, only
-from contracts.storage_contract import MINUTE, batch, delta
+from contracts.storage_contract import BUCKET, MINUTE, batch, delta, segment
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
-from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.oap.storage.embedded import EmbeddedStorage, seen
 
 
 @pytest.fixture
@@ -60,3 +61,25 @@ def test_aliases_are_those_of_the_file_that_is_open(tmp_path: Path) -> None:
     storage.start(tmp_path / "two.duckdb", UTC)
     assert aliases_of(storage) == {}
     storage.stop()
+
+
+def test_more_rows_than_are_remembered_change_nothing(
+    storage: EmbeddedStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "KEYS_MAX", 3)
+    shop = ids.service_id("shop")
+    for number in range(4):
+        rows = [delta(MINUTE + number % 2, endpoint=f"/{n}") for n in range(number + 1)]
+        storage.apply(batch(number, number + 1, deltas=rows))
+    assert len(storage.endpoints(shop, "", 9)) == 4
+    assert len(storage.instances(shop, BUCKET + 1, BUCKET + 1)) == 1
+
+
+def test_names_of_every_kind_have_the_ids_of_the_protocol(storage: EmbeddedStorage) -> None:
+    names = ["", " ", "\t\n", "\u2003", "é", " é", "\x7f", "a", "'"]
+    rows = [segment(f"s{n}", service=name, endpoint=name) for n, name in enumerate(names)]
+    storage.apply(batch(0, 1, rows, [delta(service=name) for name in names]))
+    query = "SELECT service_id, endpoint_id FROM segment_20261115 ORDER BY segment_id"
+    expected = [(made := ids.service_id(name), ids.endpoint_id(made, name)) for name in names]
+    assert storage._cursor().execute(query).fetchall() == expected
+    assert {s.id for s in storage.services(None)} == {made for made, _ in expected}

@@ -19,6 +19,7 @@ from skyfarer.oap.storage.embedded import parked, schema, tasks
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
+from skyfarer.oap.storage.embedded.seen import Seen
 from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
 
@@ -31,7 +32,7 @@ class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
         self._memory_limit = memory_limit
         self._writing = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._tables = {}
+        self._tables, self._seen = {}, Seen()
 
     def start(self, path: Path, zone: tzinfo) -> None:
         if self._connection is not None:
@@ -62,7 +63,7 @@ class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
         if version < schema.VERSION:
             schema.upgrade(connection, version)
         self._connection = connection
-        self._tables = {}
+        self._tables, self._seen = {}, Seen()
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:
@@ -78,12 +79,11 @@ class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._writing:
-            cursor = self._cursor()
-            cursor.begin()
-            try:
-                yield cursor
-            except BaseException:
-                cursor.rollback()
-                raise
-            cursor.commit()
+        cursor = self._cursor()
+        cursor.begin()
+        try:
+            yield cursor
+        except BaseException:
+            cursor.rollback()
+            raise
+        cursor.commit()

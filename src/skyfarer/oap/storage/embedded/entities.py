@@ -7,6 +7,7 @@ segments, which nearly all differ, the same is said in SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -20,12 +21,14 @@ _CONJECTURED: Final = pa.array([layer for layer in Layer if not layer.normal], p
 _FLAGS: Final = pa.scalar("1"), pa.scalar("0")
 _DOT, _PART, _RELATION = pa.scalar("."), pa.scalar("_"), pa.scalar("-")
 FROM: Final = "from_"
+NAMES_KEPT_MAX: Final = 65_536
+_encoded: Final = lru_cache(NAMES_KEPT_MAX)(encoded)
 
 
 def names(rows: pa.Table, column: str) -> pa.Array:
     """As they stand in an id."""
     told = rows[column].combine_chunks().dictionary_encode()
-    parts = pa.array([encoded(name) for name in told.dictionary.to_pylist()], pa.string())
+    parts = pa.array([_encoded(name) for name in told.dictionary.to_pylist()], pa.string())
     return parts.take(told.indices)
 
 

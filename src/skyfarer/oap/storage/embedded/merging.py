@@ -50,15 +50,14 @@ def _added(tables: pa.MapArray, groups: Numbers, groups_count: int) -> pa.MapArr
     """A group's tables added key by key; null where none has an entry."""
     valid = tables.is_valid()
     groups, tables = groups[valid.to_numpy(zero_copy_only=False)], tables.filter(valid)
-    starts = tables.offsets.to_numpy()
-    shown = slice(int(starts[0]), int(starts[-1]))
-    encoded = tables.keys[shown].dictionary_encode()
+    encoded = tables.keys.dictionary_encode()
     labels = max(len(encoded.dictionary), 1)
-    places = np.repeat(groups, np.diff(starts)) * labels + encoded.indices.to_numpy()
+    owners = np.repeat(groups, np.diff(tables.offsets.to_numpy()))
+    places = owners * labels + encoded.indices.to_numpy()
     order = np.argsort(places, kind="stable")
-    places, first = np.unique(places[order], return_index=True)
-    values = tables.items[shown].fill_null(0).to_numpy()[order]
-    sums = np.add.reduceat(values, first) if len(first) else values
+    places, values = places[order], tables.items.fill_null(0).to_numpy()[order]
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    places, sums = places[first], np.add.reduceat(values, first) if len(first) else values
     offsets = np.searchsorted(places, np.arange(groups_count + 1) * labels).astype(np.int32)
     return pa.MapArray.from_arrays(
         pa.array(offsets),

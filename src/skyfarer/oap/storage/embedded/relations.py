@@ -87,6 +87,8 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     ),
 }
 
+SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if entity in _SHAPES)
+
 
 class RelationReads(ABC):
     @abstractmethod
@@ -120,9 +122,9 @@ class RelationReads(ABC):
 
 def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
     """Inside the caller's transaction; `buckets` are the minutes of the rows."""
-    entity = ENTITIES.get(source)
-    if entity not in _SHAPES:
+    if source not in SOURCES:
         return
+    entity = ENTITIES[source]
     shape = _SHAPES[entity]
     columns = {"entity_id": ENTITY_IDS[entity](rows), "bucket": pa.array(buckets)}
     columns |= {name: made(rows, of) for name, (made, of) in shape.ids.items()}

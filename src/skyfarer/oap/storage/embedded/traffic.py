@@ -17,6 +17,7 @@ from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
 from skyfarer.oap.storage.embedded.merging import Numbers
 
+SOURCES: Final = frozenset({"Service", "ServiceInstance", "Endpoint", SERVICE_META, ENDPOINT_META})
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)
 _SERVICES: Final = f"""INSERT OR IGNORE INTO service_traffic
     SELECT part || '.' || layer, service_id, name,

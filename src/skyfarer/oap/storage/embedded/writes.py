@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import tzinfo
+from threading import Lock
 
 import duckdb
 import numpy as np
@@ -33,13 +34,18 @@ from skyfarer.oap.storage.embedded.entities import (
     SEGMENT_SERVICE,
 )
 from skyfarer.oap.storage.embedded.merging import Numbers
+from skyfarer.oap.storage.embedded.seen import Seen
 
 TABLES_KNOWN_MAX = 256
+_TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
+"""Sources whose rows speak of more than metrics."""
 
 
 class Writes(ABC):
     _zone: tzinfo
+    _writing: Lock
     _tables: metrics.Tables  # of metrics, that need not be looked for
+    _seen: Seen
 
     @abstractmethod
     def _cursor(self) -> duckdb.DuckDBPyConnection: ...
@@ -64,30 +70,40 @@ class Writes(ABC):
                 yield from (found for (found,) in cursor.execute(query).fetchall())
 
     def apply(self, batch: Analysed) -> None:
-        tables = {table: dict(columns) for table, columns in self._tables.items()}
-        with self._transaction() as cursor:
-            applied = _applied(cursor, batch.partition)
-            if applied != batch.first:
-                raise PermanentError(
-                    f"a batch of {batch.partition} begins at {batch.first}, "
-                    f"but storage has applied it up to {applied}"
-                )
-            self._store_segments(cursor, batch.segments)
-            aliased = [
-                self._store_source(cursor, tables, source, deltas)
-                for source, deltas in batch.metrics.items()
-                if deltas.rows.num_rows
-            ]
-            if batch.records is not None:
-                self._store_records(cursor, batch.partition, batch.records)
-            if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
-                self._store_heartbeats(cursor, beats)
-            if batch.parked:
-                _park(cursor, batch)
-            _advance(cursor, batch)
-        self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
-        if any(aliased):
-            self._aliases_changed()
+        with self._writing:
+            tables = {table: dict(columns) for table, columns in self._tables.items()}
+            self._seen.begin()
+            with self._transaction() as cursor:
+                aliased = self._store(cursor, tables, batch)
+            self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
+            self._seen.settle()
+            if aliased:
+                self._aliases_changed()
+
+    def _store(
+        self, cursor: duckdb.DuckDBPyConnection, tables: metrics.Tables, batch: Analysed
+    ) -> bool:
+        """True when an alias has changed."""
+        applied = _applied(cursor, batch.partition)
+        if applied != batch.first:
+            raise PermanentError(
+                f"a batch of {batch.partition} begins at {batch.first}, "
+                f"but storage has applied it up to {applied}"
+            )
+        self._store_segments(cursor, batch.segments)
+        aliased = [
+            self._store_source(cursor, tables, source, deltas)
+            for source, deltas in batch.metrics.items()
+            if deltas.rows.num_rows
+        ]
+        if batch.records is not None:
+            self._store_records(cursor, batch.partition, batch.records)
+        if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
+            self._store_heartbeats(cursor, beats)
+        if batch.parked:
+            _park(cursor, batch)
+        _advance(cursor, batch)
+        return any(aliased)
 
     def _bucketed(self, rows: pa.Table) -> Numbers:
         """The minute bucket of each row."""
@@ -136,12 +152,18 @@ class Writes(ABC):
     ) -> bool:
         """Metrics, relations and what there is. True when an alias has changed."""
         buckets = self._bucketed(deltas.rows)
-        if source == ADDRESS_ALIAS:
-            return aliases.store(cursor, deltas.rows, buckets)
         if deltas.merges:
             metrics.merge(cursor, tables, source, deltas, buckets)
-        relations.store(cursor, source, deltas.rows, buckets)
-        traffic.store(cursor, source, deltas.rows, buckets)
+        if source not in _TELLING:
+            return False
+        fresh = self._seen.fresh(source, deltas.rows, buckets)
+        rows, buckets = deltas.rows.filter(pa.array(fresh)), buckets[fresh]
+        if not rows.num_rows:
+            return False
+        if source == ADDRESS_ALIAS:
+            return aliases.store(cursor, rows, buckets)
+        relations.store(cursor, source, rows, buckets)
+        traffic.store(cursor, source, rows, buckets)
         return False
 
     def _store_heartbeats(
