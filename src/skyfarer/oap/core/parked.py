@@ -8,7 +8,7 @@ its own. Each is retried once at most: whatever is parked again is another recor
     (append)       under that number: the receiver's door keeps a number once, across kills
     settle_retry   marks it, durably, once the queue has it
 
-Killed between any two of these, the same call again ends in the same state (ADR 011).
+Killed between any two of these, the same call again ends in the same state (ADR 013).
 """
 
 from __future__ import annotations
