@@ -145,6 +145,15 @@ def test_the_physical_plan_is_one_exchange_between_two_generated_aggregations(
     assert shown == GOLDEN.read_text("utf-8"), shown
 
 
+def test_a_hundred_metrics_more_leave_code_generation_on(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = "".join(f"m{n} = from(Service.latency).filter(latency > {n}).max();" for n in range(100))
+    frame = spark.createDataFrame(pa.Table.from_pylist([ALIAS], schema=SCHEMA))
+    deltas(frame, plan_of([Text("many.oal", many)]), attribute, None).explain(mode="formatted")
+    assert capsys.readouterr().out.count("* HashAggregate") == 2
+
+
 LEFT_OUT = ("Input", "Aggregate Attributes", "Arguments: [", "Output [22]")
 
 
