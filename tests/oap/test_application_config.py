@@ -21,6 +21,7 @@ from skyfarer.oap.boot.settings import (
     NoKeys,
     PrometheusConfig,
     SharingServerConfig,
+    thresholds_ms,
 )
 from skyfarer.oap.core.modules import Module, Provider
 
@@ -260,6 +261,18 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
             " not '1 gig'",
         ),
         (
+            "agent-analyzer:\n  selector: default\n"
+            "  default:\n    slowDBAccessThreshold: default:200,mongodb\n",
+            "application.yml: agent-analyzer.default: slowDBAccessThreshold must be like"
+            " default:200,mongodb:100, in milliseconds; 'mongodb' is not",
+        ),
+        (
+            "agent-analyzer:\n  selector: default\n"
+            "  default:\n    segmentStatusAnalysisStrategy: FROM_ENTRY\n",
+            "application.yml: agent-analyzer.default.segmentStatusAnalysisStrategy is 'FROM_ENTRY';"
+            " did you mean 'FROM_ENTRY_SPAN'?",
+        ),
+        (
             "receiver-sharing-server:\n  selector: default\n"
             "  default:\n    queueCapacityBytes: 9\n",
             "application.yml: receiver-sharing-server.default: queueCapacityBytes must be at least"
@@ -351,6 +364,37 @@ envoy-metric:
         "application.yml: receiver-sharing-server.default: restContextPath: read but not used yet",
         "application.yml: receiver-jvm, alarm: read but not used yet",
     )
+
+
+def test_the_analyzers_keys_have_the_originals_defaults_and_forms() -> None:
+    analyzer = load_application(None, {}).config(AnalyzerConfig)
+    other = load_application(
+        None,
+        {"SW_NO_UPSTREAM_REAL_ADDRESS": "6000", "SKYFARER_OAL_FILES": "a.oal, b"},
+    ).config(AnalyzerConfig)
+
+    assert thresholds_ms("x", analyzer.slowDBAccessThreshold) == {"default": 200, "mongodb": 100}
+    assert thresholds_ms("x", analyzer.slowCacheReadThreshold) == {"default": 20, "redis": 10}
+    assert thresholds_ms("x", " MongoDB:1 ,") == {"mongodb": 1}
+    assert analyzer.noUpstreamRealAddressAgents == (6000, 9000)
+    assert (other.noUpstreamRealAddressAgents, other.oalFiles) == (
+        (6000,),
+        (Path("a.oal"), Path("b")),
+    )
+
+
+def test_a_choice_that_changes_nothing_yet_is_reported_and_a_default_is_not() -> None:
+    environ = {"SW_SLOW_DB_THRESHOLD": "default:100", "SW_FORCE_SAMPLE_ERROR_SEGMENT": "false"}
+
+    assert load_application(None, environ).warnings == (
+        "application.yml: agent-analyzer.default: forceSampleErrorSegment, slowDBAccessThreshold:"
+        " read but not used yet",
+    )
+
+
+def test_only_keys_there_are_can_be_without_effect() -> None:
+    for provider, keys in later.WITHOUT_EFFECT.items():
+        assert keys <= {field.name for field in fields(CONFIGS[provider])}
 
 
 def test_a_protection_that_cannot_be_given_is_refused(file: Path) -> None:

@@ -22,6 +22,8 @@ KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 EMPTY_SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 DATA_ON_STREAM_1 = b"\x00\x00\x01\x00\x00\x00\x00\x00\x01x"
+PING_OF_6 = b"\x00\x00\x06\x06\x00\x00\x00\x00\x00sixbyt"
+MORE_THAN_ONE_READ = 600 * KIB
 NOISE = Random(11800)
 TIMEOUT_S = 30.0
 
@@ -57,6 +59,17 @@ def test_garbage_costs_its_own_connection_only(
     client.h2.send_data(stream, prefixed(b"ping"), end_stream=True)
     client.flush()
     assert client.trailers(stream)[b"grpc-status"] == b"0"
+
+
+def test_the_last_word_reaches_a_client_whose_bytes_are_not_all_read(serve: Serve) -> None:
+    with socket.create_connection(("127.0.0.1", serve().server.port), TIMEOUT_S) as hostile:
+        hostile.sendall(PREFACE + EMPTY_SETTINGS + PING_OF_6 + bytes(MORE_THAN_ONE_READ))
+        heard = b""
+        while chunk := hostile.recv(64 * KIB):
+            heard += chunk
+    goaway, code = heard[-17:-8], heard[-4:]
+    assert goaway == b"\x00\x00\x08\x07\x00\x00\x00\x00\x00"
+    assert int.from_bytes(code) == ErrorCodes.FRAME_SIZE_ERROR
 
 
 @pytest.mark.parametrize("opening", [b"", PREFACE[:10], PREFACE], ids=["silent", "part", "preface"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from skyfarer.base.units import KIB
+from skyfarer.base.units import KIB, MIB
 from skyfarer.wire.http2 import keep_alive
 from skyfarer.wire.receiver import Receiver, Refusal
 from skyfarer.wire.session import Session
@@ -13,6 +13,8 @@ from skyfarer.wire.session import Session
 # Of answers that the peer does not read; beyond it we read no more of the peer.
 OUTPUT_BYTES_MAX: Final = 256 * KIB
 OUTPUT_STALL_TIMEOUT_S: Final = 30.0
+LINGER_S: Final = 0.5
+LINGER_BYTES_MAX: Final = 1 * MIB
 CLOSE_TIMEOUT_S: Final = 5.0
 
 
@@ -26,6 +28,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
+        self._unheard_bytes = 0
         self.source = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -42,6 +45,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._closing or self._transport is None:
+            self._leave_unheard(len(data))
             return
         if self._session is None:
             # Not before: h2 takes ten times as much memory as a connection that says nothing.
@@ -92,13 +96,33 @@ class Connection(asyncio.Protocol):
         self._close()
 
     def _close(self) -> None:
-        """Sends what is written; a peer that reads none of it is cut off after a while."""
+        """Sends what is written and no more, then leaves the peer a moment to close.
+
+        What it still sends meanwhile is read, and thrown away: with bytes unread a socket is not
+        closed but reset, and our last words, which say why, may be lost with it.
+        """
         if self._closing or self._transport is None:
             return
         self._closing = True
-        self._transport.close()
         self._cancel_timer()
-        self._timer = self._loop.call_later(CLOSE_TIMEOUT_S, self._transport.abort)
+        self._timer = self._loop.call_later(LINGER_S, self._end)
+        self._transport.resume_reading()
+        try:
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+        except OSError:  # it has reset the connection: nobody is left to tell
+            self._transport.abort()
+
+    def _leave_unheard(self, size_bytes: int) -> None:
+        self._unheard_bytes += size_bytes
+        if self._unheard_bytes > LINGER_BYTES_MAX and self._transport is not None:
+            self._transport.abort()
+
+    def _end(self) -> None:
+        """A peer that reads none of what is written is cut off after a while."""
+        if self._transport is not None:
+            self._transport.close()
+            self._timer = self._loop.call_later(CLOSE_TIMEOUT_S, self._transport.abort)
 
     def _set_timer(self, timeout_s: float, refusal: Refusal) -> None:
         self._cancel_timer()

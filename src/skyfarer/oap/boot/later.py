@@ -50,7 +50,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         downsampling enableDataKeeperExecutor
         dataKeeperExecutePeriod l1FlushPeriod storageSessionTimeout persistentPeriod
         enableDatabaseSession topNReportPeriod activeExtraModelColumns serviceCacheRefreshInterval
-        searchableTracesTags searchableLogsTags searchableAlarmTags
+        searchableLogsTags searchableAlarmTags
         autocompleteTagKeysQueryMaxSize autocompleteTagValuesQueryMaxSize prepareThreads
         enableEndpointNameGroupingByOpenapi syncPeriodHttpUriRecognitionPattern
         trainingPeriodHttpUriRecognitionPattern maxHttpUrisNumberPerService enableHierarchy
@@ -63,10 +63,8 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ),
     ("agent-analyzer", "default"): _names(
         """
-        traceSamplingPolicySettingsFile slowDBAccessThreshold forceSampleErrorSegment
-        segmentStatusAnalysisStrategy noUpstreamRealAddressAgents meterAnalyzerActiveFiles
-        slowCacheReadThreshold slowCacheWriteThreshold traceAnalysis maxSlowSQLLength
-        sampleRate slowTraceSegmentThreshold
+        traceSamplingPolicySettingsFile meterAnalyzerActiveFiles maxSlowSQLLength sampleRate
+        slowTraceSegmentThreshold
         """
     ),
     ("receiver-sharing-server", "default"): _names(
@@ -79,6 +77,17 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         "path enableLogTestTool maxQueryComplexity enableUpdateUITemplate enableOnDemandPodLog"
     ),
     ("telemetry", "prometheus"): _names("sslEnabled sslKeyPath sslCertChainPath"),
+}
+
+# Keys that are read and checked already; a value other than the default is reported like the above.
+WITHOUT_EFFECT: Final[Mapping[tuple[str, str], frozenset[str]]] = {
+    ("core", "default"): _names("searchableTracesTags"),
+    ("agent-analyzer", "default"): _names(
+        """
+        segmentStatusAnalysisStrategy forceSampleErrorSegment slowDBAccessThreshold
+        slowCacheReadThreshold slowCacheWriteThreshold
+        """
+    ),
 }
 
 # Whoever sets one of these believes to be protected: to go on without it would be a lie.

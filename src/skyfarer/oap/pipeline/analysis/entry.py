@@ -58,30 +58,5 @@ def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
     )
 
 
-def calls(rows: DataFrame, naming: NamingSettings) -> DataFrame:
-    """Deltas per (service, instance, endpoint, epoch minute): calls, latency_sum, errors."""
-    spans = (
-        rows.where(F.col("reason").isNull() & F.col("segment").isNotNull())
-        .select(
-            F.col("segment.service").alias("service"),
-            F.col("segment.serviceInstance").alias("instance"),
-            F.explode("segment.spans").alias("span"),
-        )
-        .where((F.col("span.spanType") == ENTRY) & ~F.col("span.skipAnalysis"))
-    )
-    times = F.greatest(F.size("span.refs"), F.lit(1)).cast("long")
-    latency = F.col("span.endTime") - F.col("span.startTime")
-    return spans.groupBy(
-        _cut("service", naming.service_chars_max).alias("service"),
-        _cut("instance", naming.instance_chars_max).alias("instance"),
-        _cut("span.operationName", naming.endpoint_chars_max).alias("endpoint"),
-        F.floor(F.col("span.startTime") / MINUTE_MS).alias("minute"),
-    ).agg(
-        F.sum(times).alias("calls"),
-        F.sum(latency * times).alias("latency_sum"),
-        F.sum(F.when(F.col("span.isError"), times).otherwise(0)).alias("errors"),
-    )
-
-
 def _cut(name: str, chars_max: int) -> Column:
     return F.substring(F.col(name), 1, chars_max)

@@ -15,15 +15,18 @@ from pathlib import Path
 import duckdb
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import parked, schema, tasks
 from skyfarer.oap.storage.embedded.inventory import Inventories
+from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.seen import Seen
+from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Reads, Writes, Inventories):
-    """The whole storage contract (Writer, Reader, InventoryReader) on one DuckDB file."""
+class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
+    one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:
         self._memory_limit = memory_limit
@@ -49,6 +52,8 @@ class EmbeddedStorage(Reads, Writes, Inventories):
                 "stop that one or set SKYFARER_DATA_DIR"
             ) from error
         connection.execute(schema.FIXED)
+        connection.execute(parked.DDL)
+        connection.execute(tasks.DDL)
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()
