@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -134,6 +135,16 @@ class MetricsContract:
         for number in range(2):
             storage.apply(batch(number, number + 1, metrics={"Service": of_wide(row)}))
         assert storage.applied("queue-a") == 2
+
+    def test_a_table_has_no_more_keys_than_its_bound(self, storage: Any) -> None:
+        tables = [{"m": 1, "n": 1}, {"a": 1, "m": 1, "z": 1}, {"b": 1}]
+        for number, table in enumerate(tables):
+            rows = deltas_of([delta(buckets=table)], {"buckets": Merge.SUM}, {"buckets": TABLE})
+            deltas = replace(rows, bounds={"buckets": 3})
+            storage.apply(batch(number, number + 1, metrics={"Service": deltas}))
+        for bucket in (BUCKET, HOUR, DAY):
+            series = storage.series("Service", SHOP, ["buckets"], bucket, bucket)
+            assert series == {bucket: {"buckets": {"m": 2, "n": 1, "a": 1}}}
 
     def test_every_source_has_rows_of_its_own_under_the_id_of_its_entity(
         self, storage: Any

@@ -75,3 +75,17 @@ def test_large_numbers_are_added_exactly() -> None:
     ).to_pylist()
     assert row["added"] == 2**54 + 1
     assert row["table"] == [("x", 2**54 + 1)]
+
+
+def test_a_table_keeps_its_stored_keys_and_takes_new_ones_by_text() -> None:
+    tables = [{"z": 1, "m": 1}, {"b": 1}, {"é": 5, "a": 2, "z": 3}, {"c": 1, "b": 1}]
+    rows = [{"key": "ab"[n % 2], "bucket": 1, "table": one} for n, one in enumerate(tables)]
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    merges = {"table": Merge.SUM}
+    result = merged(table, ("key", "bucket"), merges, {"table": 3}, stored_count=2)
+    found = {row["key"]: dict(row["table"]) for row in result.to_pylist()}
+    assert found == {"a": {"z": 4, "m": 1, "a": 2}, "b": {"b": 2, "c": 1}}
+    for keys_max, expected in ((1, {"m": 1}), (2, {"z": 4, "m": 1})):
+        result = merged(table, ("key", "bucket"), merges, {"table": keys_max}, stored_count=2)
+        (row,) = (row for row in result.to_pylist() if row["key"] == "a")
+        assert dict(row["table"]) == expected

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 COLUMN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]{0,62}")
+KEYS_MAX: Final = 65_536
 ALIASES_MAX: Final = 1_000_000
 RELATIONS_MAX: Final = 100_000
 Value: TypeAlias = int | float | dict[str, int]
@@ -83,10 +84,14 @@ class Deltas:
     table map<string, int64>, where a null counts as none. An entity may have several rows in a
     minute. Any other column is ignored. A name of `merges` must look like a column
     (`COLUMN_NAME`), and keeps its type for good: a PermanentError says which one does not.
+
+    `bounds`: of tables, how many keys the table of one bucket may have; KEYS_MAX where not told.
+    Keys that are stored stay, of new ones those that come first by text are taken.
     """
 
     rows: pa.Table
     merges: Mapping[str, Merge]
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
     def __init__(self, memory_limit: str = "1GB") -> None:
         self._memory_limit = memory_limit
         self._writing = threading.Lock()
+        self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._tables, self._seen = {}, Seen()
 
@@ -79,11 +80,12 @@ class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self._cursor()
-        cursor.begin()
-        try:
-            yield cursor
-        except BaseException:
-            cursor.rollback()
-            raise
-        cursor.commit()
+        with self._writing:
+            cursor = self._cursor()
+            cursor.begin()
+            try:
+                yield cursor
+            except BaseException:
+                cursor.rollback()
+                raise
+            cursor.commit()

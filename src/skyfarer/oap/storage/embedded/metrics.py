@@ -97,7 +97,7 @@ def merge(
         table = table_of(source, int(day))
         _prepare(cursor, known, table, types)
         of_day = days == day
-        _merge_day(cursor, table, rows.filter(pa.array(of_day)), buckets[of_day], deltas.merges)
+        _merge_day(cursor, table, rows.filter(pa.array(of_day)), buckets[of_day], deltas)
 
 
 def _merge_day(
@@ -105,17 +105,19 @@ def _merge_day(
     table: str,
     rows: pa.Table,
     buckets: Numbers,
-    merges: Mapping[str, Merge],
+    deltas: Deltas,
 ) -> None:
     brought = pa.concat_tables(
         rows.append_column("time_bucket", pa.array(buckets // precision))
         for precision in PRECISIONS
     )
     stored = _taken(cursor, table, brought.select(KEYS), int(buckets.min()))
-    carried = [name for name in stored.schema.names if name not in merges and name not in KEYS]
-    whole = {name: _alone(stored.schema.field(name).type) for name in carried}
-    everything = pa.concat_tables([brought, stored], promote_options="default")
-    cursor.register("merged", merged(everything, KEYS, {**whole, **merges}))
+    named = {*deltas.merges, *KEYS}
+    carried = {f.name: _alone(f.type) for f in stored.schema if f.name not in named}
+    everything = pa.concat_tables([stored, brought], promote_options="default")
+    merges = {**carried, **deltas.merges}
+    rows = merged(everything, KEYS, merges, deltas.bounds, stored.num_rows)
+    cursor.register("merged", rows)
     cursor.execute(f"INSERT INTO {table} BY NAME FROM merged")
 
 
@@ -160,7 +162,7 @@ def _type(rows: pa.Table, name: str) -> str:
     """The type of a column as SQL has it; a PermanentError for one that cannot be stored."""
     found = rows.schema.field(name).type
     if COLUMN_NAME.fullmatch(name) and name not in _TAKEN:
-        if found == TABLE:
+        if pa.types.is_map(found):
             return "MAP(VARCHAR, BIGINT)"
         if pa.types.is_integer(found):
             return "BIGINT"

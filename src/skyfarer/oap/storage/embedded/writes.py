@@ -43,7 +43,7 @@ _TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
 
 class Writes(ABC):
     _zone: tzinfo
-    _writing: Lock
+    _applying: Lock  # what is remembered of a batch follows its transaction
     _tables: metrics.Tables  # of metrics, that need not be looked for
     _seen: Seen
 
@@ -70,7 +70,7 @@ class Writes(ABC):
                 yield from (found for (found,) in cursor.execute(query).fetchall())
 
     def apply(self, batch: Analysed) -> None:
-        with self._writing:
+        with self._applying:
             tables = {table: dict(columns) for table, columns in self._tables.items()}
             self._seen.begin()
             with self._transaction() as cursor:
