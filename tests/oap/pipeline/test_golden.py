@@ -1,21 +1,80 @@
-"""The golden scripts, on the plain analysis and on Spark."""
+"""The golden scripts, on the plain analysis and on Spark; and both on random traffic."""
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
+from dataclasses import replace
 
+import pytest
+from pyspark.sql import SparkSession
+
+from golden.agreement import disagreements
 from golden.checks import differences
+from golden.on_spark import Batch, seen_by_spark
 from golden.scripts import FIRST_DAY, Script, ScriptError, all_scripts, script
+from golden.seen import Seen, counted
 from golden.together import Together
+from golden.traffic import Traffic, random_traffic
+from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, ENTITIES, SERVICE_META
 from skyfarer.oap.oal.functions import FUNCTIONS
+from skyfarer.testing.plain_analysis import Rules, plain_rows
+from skyfarer.testing.random_segments import ALIASES, GATEWAYS
 
 ALL = Together(all_scripts())
+GROUPS = 100
+SHOWN_MAX = 5
 each_script = pytest.mark.parametrize("one", ALL.scripts, ids=lambda one: one.name)
 
 
 @each_script
 def test_plain_analysis_comes_to_what_the_script_expects(one: Script) -> None:
     assert "\n".join(differences(one, ALL.plain, ALL.plan)) == ""
+
+
+def rules(trace_analysis: bool) -> Rules:
+    """Of the scripts and of random traffic, whose addresses are others."""
+    own = ALL.rules(trace_analysis)
+    return replace(own, gateways=own.gateways | GATEWAYS, aliases={**own.aliases, **ALIASES})
+
+
+@pytest.fixture(scope="module")
+def traffic() -> Traffic:
+    return random_traffic(GROUPS)
+
+
+@pytest.fixture(scope="module")
+def by_spark(
+    spark: SparkSession, traffic: Traffic, tmp_path_factory: pytest.TempPathFactory
+) -> Seen:
+    """Everything at once: what belongs together has a time of its own."""
+    batches = []
+    for on in (True, False):
+        scripts = [script for script in ALL.scripts if script.trace_analysis is on]
+        told = [segment for script in scripts for segment in script.segments]
+        batches.append(Batch([*told, *(traffic.segments if on else ())], rules(on)))
+    return seen_by_spark(spark, tmp_path_factory.mktemp("golden"), batches, ALL.plan, ALL.apdex)
+
+
+@each_script
+def test_spark_comes_to_what_the_script_expects(one: Script, by_spark: Seen) -> None:
+    assert "\n".join(differences(one, by_spark, ALL.plan)) == ""
+
+
+def test_spark_and_the_plain_analysis_agree_on_every_row_and_column(
+    by_spark: Seen, traffic: Traffic
+) -> None:
+    random = counted(plain_rows(traffic.segments, rules(True)), ALL.plan, ALL.apdex)
+    plain = Seen([*random.rows, *ALL.plain.rows], {**random.columns, **ALL.plain.columns})
+    told = [
+        f"{sentence}\nof {[*traffic.of(minute)] or 'a script'}"
+        for minute, sentence in disagreements(plain, by_spark)
+    ]
+    assert f"{len(told)} differ\n" + "\n".join(told[:SHOWN_MAX]) == "0 differ\n"
+
+
+def test_random_traffic_has_every_kind_of_row(traffic: Traffic) -> None:
+    kinds = Counter(row["source"] for row in plain_rows(traffic.segments, rules(True)))
+    assert {*ENTITIES, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS} == set(kinds)
 
 
 def test_every_function_of_the_metrics_language_is_expected_somewhere() -> None:

@@ -5,7 +5,8 @@
 Written from SkyWalking's rules alone, never from the pipeline's code, so that a mistake is not
 made twice. A row is a dict: `source`, `minute`, the columns of `core.entities.ENTITY_COLUMNS`, the
 attributes that the source has, `tag` (the last value of each key) and `tags` (`key:value`), and
-`own_instance` and `own_endpoint`: who took the call, where the entity itself does not say so.
+`source_instance`, `dest_instance`, `dest_endpoint`: the ends of a call, of which the entity itself
+may be less.
 
 Where the original has a defect it is mended, and the rule says so.
 

@@ -68,7 +68,7 @@ def _entry(segment: SegmentObject, span: SpanObject, rules: Rules) -> Iterator[R
     own = _own(segment, span, rules)
     for origin in _origins(span, rules):
         origin = origin.cut(rules)
-        call = {**_call(span), "own_instance": own.instance, "own_endpoint": own.endpoint}
+        call = {**_call(span), **_taken(own)}
         service = {"service": own.service, "layer": own.layer}
         yield row("Service", span, **service, **call)
         yield row("ServiceInstance", span, **service, instance=own.instance, **call)
@@ -129,7 +129,9 @@ def _relations(span: SpanObject, origin: _Side, dest: _Side, detected: str) -> I
         "component": span.componentId,
         "detect_point": detected,
         **_call(span),
-        "own_endpoint": dest.endpoint,
+        "source_instance": origin.instance,
+        "dest_instance": dest.instance,
+        "dest_endpoint": dest.endpoint or None,
     }
     yield row("ServiceRelation", span, **services)
     if origin.instance and dest.instance:
@@ -154,7 +156,9 @@ def _endpoint_relation(
         endpoint=dest.endpoint,
         component=span.componentId,
         detect_point="SERVER",
-        **{**call, "own_instance": dest.instance},
+        **call,
+        source_instance=origin.instance,
+        dest_instance=dest.instance,
     )
 
 
@@ -172,7 +176,7 @@ def _other_threads(segment: SegmentObject, span: SpanObject, rules: Rules) -> It
         origin = _referred(ref, span, rules).cut(rules)
         owner, layer = _owner(origin)
         yield row(ENDPOINT_META, span, service=owner, layer=layer, endpoint=origin.endpoint)
-        service = {"service": own.service, "layer": own.layer, "own_instance": own.instance}
+        service = {"service": own.service, "layer": own.layer, **_taken(own)}
         yield row("Endpoint", span, **service, endpoint=own.endpoint, **call)
         yield from _endpoint_relation(span, origin, own, call)
 
@@ -192,7 +196,7 @@ def _logic_endpoints(segment: SegmentObject, span: SpanObject, rules: Rules) -> 
                 latency=latency,
                 status=status,
                 type="LOGIC",
-                own_instance=own.instance,
+                dest_instance=own.instance,
             )
 
 
@@ -222,6 +226,10 @@ def _aliases(segment: SegmentObject, span: SpanObject, rules: Rules) -> Iterator
         address = rules.service(ref.networkAddressUsedAtPeer)
         if ref.refType == RefType.CrossProcess and address not in rules.gateways:
             yield row(ADDRESS_ALIAS, span, **named, endpoint=address)
+
+
+def _taken(own: _Side) -> dict[str, Any]:
+    return {"dest_instance": own.instance, "dest_endpoint": own.endpoint}
 
 
 def _call(span: SpanObject) -> dict[str, Any]:

@@ -23,8 +23,9 @@ _EMPTY: Final[Mapping[str, Any]] = {
     "type": None,
     "operation": None,
     "transmission_latency": 0,
-    "own_instance": "",
-    "own_endpoint": "",
+    "source_instance": None,
+    "dest_instance": None,
+    "dest_endpoint": None,
 }
 
 
@@ -36,7 +37,7 @@ def row(source: str, span: SpanObject, **columns: object) -> Row:
         "minute": spans.minute(span),
         "tag": {},
         "tags": [],
-        **columns,
+        **{name: int(one) if isinstance(one, Layer) else one for name, one in columns.items()},
     }
 
 
@@ -92,8 +93,8 @@ def _service(one: Row) -> dict[str, object]:
         "name": one["service"],
         "layer": Layer(one["layer"]).name,
         "attr0": Layer(one["layer"]).name,
-        "serviceInstanceName": one["own_instance"],
-        "endpointName": one["own_endpoint"],
+        "serviceInstanceName": one["dest_instance"],
+        "endpointName": one["dest_endpoint"],
     }
 
 
@@ -112,13 +113,13 @@ def _relation(one: Row) -> dict[str, object]:
     return {
         "sourceServiceId": _service_id(one, "from_"),
         "sourceServiceName": one["from_service"],
-        "sourceServiceInstanceName": one["from_instance"],
+        "sourceServiceInstanceName": one["source_instance"],
         "sourceLayer": Layer(one["from_layer"]).name,
         "destServiceId": _service_id(one, ""),
         "destServiceName": one["service"],
-        "destServiceInstanceName": one["instance"],
+        "destServiceInstanceName": one["dest_instance"],
         "destLayer": Layer(one["layer"]).name,
-        "endpoint": one["own_endpoint"],
+        "endpoint": one["dest_endpoint"],
         "componentId": one["component"],
         "detectPoint": one["detect_point"],
     }
@@ -128,9 +129,10 @@ def _endpoint_relation(one: Row) -> dict[str, object]:
     return {
         "endpoint": one["from_endpoint"],
         "serviceName": one["from_service"],
+        "serviceInstanceName": one["source_instance"],
         "childEndpoint": one["endpoint"],
         "childServiceName": one["service"],
-        "childServiceInstanceName": one["own_instance"],
+        "childServiceInstanceName": one["dest_instance"],
         "componentId": one["component"],
         "detectPoint": one["detect_point"],
     }
