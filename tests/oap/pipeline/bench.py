@@ -40,10 +40,7 @@ WIDE = Shape(
     message="SegmentObject",
     fields={
         **SEGMENT.fields,
-        "SpanObject": (
-            *SEGMENT.fields["SpanObject"],
-            *("parentSpanId", "peer", "spanLayer", "componentId"),
-        ),
+        "SpanObject": (*SEGMENT.fields["SpanObject"], "parentSpanId"),
         "SegmentReference": tuple(SegmentReference.DESCRIPTOR.fields_by_name),
     },
     required=(),

@@ -13,7 +13,7 @@ from skyfarer.oap.core.storage import Accumulators, Applied, Scope
 from skyfarer.oap.pipeline.sources.columns import text_of
 from skyfarer.oap.pipeline.sources.decode import DECODERS
 from skyfarer.oap.pipeline.sources.otlp import segments_of
-from skyfarer.oap.pipeline.sources.shapes import SPAN
+from skyfarer.oap.pipeline.sources.shapes import SPAN, UNTOLD
 from skyfarer.oap.pipeline.sources.spans import parts_of
 from skyfarer.wire.messages import otlp_trace as otlp
 from skyfarer.wire.rpc import Kind
@@ -196,8 +196,10 @@ def test_all_that_a_span_says_is_found_in_the_form_of_segments(decoder: str) -> 
     assert inner[segment_id(1)]["refs"] == inner[segment_id(22)]["refs"] == []
     (ref,) = inner[segment_id(11)]["refs"]
     assert (ref["parentTraceSegmentId"], ref["parentSpanId"]) == (segment_id(1), 0)
-    assert (ref["traceId"], ref["refType"]) == (TRACE.hex(), 0)
-    assert [ref["refType"] for ref in inner[segment_id(21)]["refs"]] == [1]
+    assert (ref["traceId"], ref["refType"]) == (TRACE.hex(), UNTOLD)
+    database = inner[segment_id(12)]["tags"]
+    assert database == [{"key": "db.type", "value": "elasticsearch"}]
+    assert inner[segment_id(11)]["tags"] == inner[segment_id(15)]["tags"] == []
     assert (inner[segment_id(11)]["spanId"], inner[segment_id(11)]["parentSpanId"]) == (0, -1)
 
 

@@ -47,6 +47,9 @@ TIME_MS_MAX = 2**42
 """In the year 2109. Beyond what a calendar holds a time would stop the batch, and sums of latencies
 their overflow; a time in the wrong unit ends here too."""
 NANOS_OF_MS = 1_000_000
+UNTOLD = -1
+"""A RefType of our own: of the parent span nothing is known but its ids (OTLP). It is never an
+agent's, which sends 0 or 1, so such a reference names no caller, not even an empty one."""
 _SPAN_TIMES = {"spans.startTime": TIME_MS_MAX, "spans.endTime": TIME_MS_MAX}
 
 SEGMENT = Shape(
@@ -55,10 +58,14 @@ SEGMENT = Shape(
     fields={
         "SegmentObject": ("traceId", "traceSegmentId", "spans", "service", "serviceInstance"),
         "SpanObject": (
-            *("spanId", "startTime", "endTime", "refs", "operationName", "spanType", "isError"),
-            "skipAnalysis",
+            *("spanId", "startTime", "endTime", "refs", "operationName", "peer", "spanType"),
+            *("spanLayer", "componentId", "isError", "tags", "skipAnalysis"),
         ),
-        "SegmentReference": ("refType",),
+        "SegmentReference": (
+            *("refType", "parentService", "parentServiceInstance", "parentEndpoint"),
+            "networkAddressUsedAtPeer",
+        ),
+        "KeyStringValuePair": ("key", "value"),
     },
     required=("traceSegmentId", "service", "spans"),
     times=_SPAN_TIMES,
@@ -129,12 +136,13 @@ V2_SEGMENT = Shape(
         "v2_trace.SpanObjectV2": (
             *("spanId", "parentSpanId", "startTime", "endTime", "refs", "operationNameId"),
             *("operationName", "peerId", "peer", "spanType", "spanLayer", "componentId"),
-            "isError",
+            *("isError", "tags"),
         ),
         "v2_trace.SegmentReference": (
             *("refType", "parentTraceSegmentId", "parentSpanId", "parentServiceInstanceId"),
             *("networkAddress", "networkAddressId", "parentEndpoint", "parentEndpointId"),
         ),
+        "v2_register.KeyStringValuePair": ("key", "value"),
     },
     required=("globalTraceIds", "traceSegmentId", "spans"),
     times=_SPAN_TIMES,

@@ -1,0 +1,220 @@
+"""The kinds of rows that a call gives rise to: what each shows, as one table.
+
+A row of the table names the columns of `spans` and `callers` that a kind shows, as SQL; what it
+does not name is empty. Kinds are bits. A call's `mask` has those of the rows that it emits, so one
+small array of numbers is all that is exploded, and a column of the result is one CASE over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntFlag, auto
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from skyfarer.oap.core.entities import (
+    ADDRESS_ALIAS,
+    ENDPOINT_META,
+    ENTITY_COLUMNS,
+    SERVICE_META,
+)
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
+
+
+class Kind(IntFlag):
+    SERVICE = auto()
+    INSTANCE = auto()
+    ENDPOINT = auto()
+    SERVICE_RELATION = auto()
+    INSTANCE_RELATION = auto()
+    ENDPOINT_RELATION = auto()
+    SERVICE_CALLED = auto()  # relations that an exit span tells of
+    INSTANCE_CALLED = auto()
+    OTHER_THREAD = auto()  # the endpoint that an exit or local span was started by
+    THREAD_ENDPOINT = auto()
+    THREAD_RELATION = auto()
+    ALIAS = auto()
+    VIRTUAL_SERVICE = auto()
+    DATABASE = auto()
+    CACHE = auto()
+    MQ = auto()
+    VIRTUAL_ENDPOINT = auto()
+    MQ_ENDPOINT = auto()
+
+
+LOGIC_MAX: Final = 127
+"""Of one span."""
+_STEP: Final = 1 << 24
+LOGIC: Final = LOGIC_MAX * _STEP
+"""Logic endpoints are as many as a span has tags of them: these bits number them, from 1."""
+_NOTHING: Final = "CAST(NULL AS STRING)"
+_EMPTY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(ENTITY_COLUMNS, "''"),
+    **dict.fromkeys(("layer", "from_layer", "component", "latency", "http_code"), "0"),
+    "status": "false",
+    "transmission_latency": "0L",
+    **dict.fromkeys(("rpc_code", "type", "operation"), _NOTHING),
+}
+_TAGS_EMPTY: Final = "CAST(NULL AS ARRAY<STRING>)"
+_ENDS: Final = ("dest_instance", "dest_endpoint", "source_instance")
+
+_SERVICE = {"service": "service", "layer": "layer"}
+_TIMED = {"latency": "latency", "status": "status"}
+_CALL = {**_TIMED, "http_code": "http_code", "rpc_code": "rpc_code", "type": "type"}
+_FROM = {"from_service": "caller_service", "from_layer": "caller_layer"}
+_SERVER = {"component": "component", "detect_point": "'SERVER'"}
+_CLIENT = {
+    **_CALL,
+    "component": "component",
+    "detect_point": "'CLIENT'",
+    "service": "peer_service",
+    "layer": "peer_layer",
+    "from_service": "service",
+    "from_layer": "layer",
+    "dest_instance": "peer_instance",
+    "source_instance": "instance",
+}
+_DEST = {"dest_instance": "instance", "dest_endpoint": "endpoint"}
+_ENDS_SERVER = {**_DEST, "source_instance": "caller_instance"}
+_BETWEEN_ENDPOINTS = {
+    **_SERVICE,
+    **_SERVER,
+    **_ENDS_SERVER,
+    "endpoint": "endpoint",
+    "from_service": "owner_service",
+    "from_layer": "owner_layer",
+    "from_endpoint": "caller_endpoint",
+}
+_VIRTUAL = {"service": "virtual_service", "layer": "virtual_layer"}
+_SENT = {
+    **_VIRTUAL,
+    "status": "status",
+    "operation": "operation",
+    "transmission_latency": "transmission_latency",
+}
+_LOGIC_ONE = f"get(logic, kind div {_STEP} - 1)"
+_GENERAL = str(int(Layer.GENERAL))
+
+_SHOWS: Final[Mapping[int, tuple[str, Mapping[str, str]]]] = {
+    Kind.SERVICE: ("Service", {**_SERVICE, **_CALL, **_ENDS_SERVER}),
+    Kind.INSTANCE: (
+        "ServiceInstance",
+        {**_SERVICE, "instance": "instance", **_CALL, **_ENDS_SERVER},
+    ),
+    Kind.ENDPOINT: ("Endpoint", {**_SERVICE, "endpoint": "endpoint", **_CALL, **_ENDS_SERVER}),
+    Kind.SERVICE_RELATION: (
+        "ServiceRelation",
+        {**_SERVICE, **_FROM, **_SERVER, **_CALL, **_ENDS_SERVER},
+    ),
+    Kind.INSTANCE_RELATION: (
+        "ServiceInstanceRelation",
+        {
+            **_SERVICE,
+            **_FROM,
+            **_SERVER,
+            **_CALL,
+            **_ENDS_SERVER,
+            "instance": "instance",
+            "from_instance": "caller_instance",
+        },
+    ),
+    Kind.ENDPOINT_RELATION: ("EndpointRelation", {**_BETWEEN_ENDPOINTS, **_CALL}),
+    Kind.SERVICE_CALLED: ("ServiceRelation", _CLIENT),
+    Kind.INSTANCE_CALLED: (
+        "ServiceInstanceRelation",
+        {**_CLIENT, "instance": "peer_instance", "from_instance": "instance"},
+    ),
+    Kind.OTHER_THREAD: (
+        ENDPOINT_META,
+        {"service": "caller_service", "layer": "caller_layer", "endpoint": "caller_endpoint"},
+    ),
+    Kind.THREAD_ENDPOINT: (
+        "Endpoint",
+        {**_SERVICE, "endpoint": "endpoint", **_TIMED, **_ENDS_SERVER},
+    ),
+    Kind.THREAD_RELATION: ("EndpointRelation", {**_BETWEEN_ENDPOINTS, **_TIMED}),
+    Kind.ALIAS: (
+        ADDRESS_ALIAS,
+        {"service": "service", "layer": _GENERAL, "instance": "instance", "endpoint": "address"},
+    ),
+    Kind.VIRTUAL_SERVICE: (SERVICE_META, _VIRTUAL),
+    Kind.DATABASE: ("DatabaseAccess", {**_VIRTUAL, **_TIMED}),
+    Kind.CACHE: ("CacheAccess", {**_VIRTUAL, **_TIMED, "operation": "operation"}),
+    Kind.MQ: ("MQAccess", _SENT),
+    Kind.VIRTUAL_ENDPOINT: (ENDPOINT_META, {**_VIRTUAL, "endpoint": "virtual_endpoint"}),
+    Kind.MQ_ENDPOINT: ("MQEndpointAccess", {**_SENT, "endpoint": "virtual_endpoint"}),
+    LOGIC: (
+        "Endpoint",
+        {
+            "service": "service",
+            "layer": _GENERAL,
+            "endpoint": f"{_LOGIC_ONE}.name",
+            "latency": f"coalesce({_LOGIC_ONE}.latency, latency)",
+            "status": f"coalesce({_LOGIC_ONE}.status, status)",
+            "type": "'LOGIC'",
+            "dest_instance": "instance",
+            "dest_endpoint": f"{_LOGIC_ONE}.name",
+            "tags": "CAST(array() AS ARRAY<STRING>)",
+        },
+    ),
+}
+_TAGGED: Final = (Kind.SERVICE, Kind.INSTANCE, Kind.ENDPOINT, Kind.THREAD_ENDPOINT)
+
+
+def emits(when: Mapping[Kind, Column]) -> Column:
+    """The bits of the kinds whose condition holds; one that is null does not."""
+    mask = F.lit(0)
+    for kind, holds in when.items():
+        mask = mask.bitwiseOR(F.when(holds, int(kind)).otherwise(0))
+    return mask
+
+
+def exploded(calls: DataFrame, wanted: Wanted) -> DataFrame:
+    """A row for each bit of `mask` and for each element of `logic`, with the columns it shows."""
+    bits = F.array(*(F.lit(int(kind)) for kind in Kind))
+    count = F.least(F.size("logic"), F.lit(LOGIC_MAX))
+    numbered = F.sequence(F.lit(_STEP), count * _STEP, F.lit(_STEP))
+    kinds = F.when(F.size("logic") > 0, F.concat(bits, numbered)).otherwise(bits)
+    rows = calls.withColumn("kind", F.explode(kinds)).where(
+        _any(F.col("mask").bitwiseOR(F.lit(LOGIC)))
+    )
+    return rows.select(
+        _column("source", {kind: f"'{source}'" for kind, (source, _) in _SHOWS.items()}, _NOTHING),
+        "minute",
+        *(_column(name, _shown(name), empty) for name, empty in _EMPTY.items()),
+        *_tags(wanted),
+        *((_column(name, _shown(name), _NOTHING) for name in _ENDS) if wanted.ends else ()),
+    )
+
+
+def _shown(name: str) -> dict[int, str]:
+    return {kind: shows[name] for kind, (_, shows) in _SHOWS.items() if name in shows}
+
+
+def _tags(wanted: Wanted) -> list[Column]:
+    columns = [
+        _column(name, dict.fromkeys(_TAGGED, name), _NOTHING)
+        for name in (f"tag_{n}" for n in range(len(wanted.tag_keys)))
+    ]
+    if wanted.tags:
+        shown = {**dict.fromkeys(_TAGGED, "tags"), **_shown("tags")}
+        columns.insert(0, _column("tags", shown, _TAGS_EMPTY))
+    return columns
+
+
+def _column(name: str, shown: Mapping[int, str], empty: str) -> Column:
+    """One CASE, with a branch for each thing that is shown."""
+    kinds: dict[str, int] = {}
+    for kind, what in shown.items():
+        kinds[what] = kinds.get(what, 0) | kind
+    value = F.expr(empty)
+    for what, those in kinds.items():
+        value = F.when(_any(F.lit(those)), F.expr(what)).otherwise(value)
+    return value.alias(name)
+
+
+def _any(kinds: Column) -> Column:
+    return F.col("kind").bitwiseAND(kinds) != 0

@@ -1,0 +1,200 @@
+"""A row a span: all that it says by itself, whoever called it.
+
+    service, instance, endpoint, layer        the span's own
+    peer_service, peer_instance, peer_layer   whom an exit span calls
+    virtual_service, virtual_layer, virtual_endpoint   what a span of a database, cache or queue
+    operation, transmission_latency                    stands for, and what was done there
+    minute, latency, status, component, type, http_code, rpc_code, tags, tag_0, …
+    once                                      the kinds that it emits, however often it was called
+    logic                                     its logic endpoints, or null
+
+What is left of the span (`refs`, `peer`, `span_type`, `span_layer`, `skip`) is for `callers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.pipeline.analysis.entry import MINUTE_MS
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.traffic import tags
+from skyfarer.oap.pipeline.analysis.traffic.kinds import Kind, emits
+from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, nonblank
+from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
+from skyfarer.wire.messages import SpanLayer, SpanType
+
+INT_MAX: Final = 2**31 - 1
+_TYPES: Final = {SpanLayer.Http: "HTTP", SpanLayer.Database: "DATABASE", SpanLayer.MQ: "MQ"}
+_PEERS: Final = {
+    SpanLayer.Database: Layer.VIRTUAL_DATABASE,
+    SpanLayer.RPCFramework: Layer.GENERAL,
+    SpanLayer.Http: Layer.GENERAL,
+    SpanLayer.MQ: Layer.VIRTUAL_MQ,
+    SpanLayer.Cache: Layer.VIRTUAL_CACHE,
+    SpanLayer.FAAS: Layer.FAAS,
+}
+"""Whom a span of that layer calls, when its address stands for no service that we know."""
+
+
+def spans_of(
+    rows: DataFrame, settings: AnalysisSettings, wanted: Wanted, aliases: DataFrame | None
+) -> DataFrame:
+    spans = _read(rows, settings, wanted)
+    peer = _peer(settings) if aliases is None else _peer_by_alias(settings)
+    if aliases is not None:
+        called = (F.col("span_type") == SpanType.Exit) & (F.col("peer") == F.col("address"))
+        spans = spans.join(F.broadcast(aliases), called, "left").drop("address")
+    keys = {f"tag_{n}": tags.last(F.col("told"), key) for n, key in enumerate(wanted.tag_keys)}
+    facts = {**_call(), **peer, **_virtual(Names(settings.naming)), **keys}
+    left = [*_LEFT, "tags"] if wanted.tags else _LEFT
+    made = spans.select(*left, *(value.alias(name) for name, value in facts.items()))
+    return made.withColumn("once", _once())
+
+
+_LEFT: Final = (
+    *("service", "instance", "endpoint", "component", "logic"),
+    *("refs", "peer", "span_type", "span_layer", "skip"),
+)
+
+
+def _read(rows: DataFrame, settings: AnalysisSettings, wanted: Wanted) -> DataFrame:
+    """The fields of each span; names of its own are cut, and of its tags only a few are left."""
+    names, span = Names(settings.naming), F.col("span")
+    segments = rows.where(F.col("reason").isNull() & F.col("segment").isNotNull()).select(
+        names.service(F.col("segment.service")).alias("service"),
+        names.instance(F.col("segment.serviceInstance")).alias("instance"),
+        F.col("segment.spans").alias("spans"),
+    )
+    fields = {
+        "endpoint": names.endpoint(span["operationName"]),
+        "start": span["startTime"],
+        "end": span["endTime"],
+        "peer": span["peer"],
+        "span_type": span["spanType"],
+        "span_layer": span["spanLayer"],
+        "component": span["componentId"],
+        "failed": span["isError"],
+        "refs": span["refs"],
+        "skip": span["skipAnalysis"] if settings.trace_analysis else F.lit(True),
+        "told": tags.told(span["tags"], wanted.tag_keys),
+        "logic": _logic(span, names, settings.trace_analysis),
+    }
+    if wanted.tags:
+        fields["tags"] = tags.shown(span["tags"])
+    spans = segments.select("service", "instance", F.explode("spans").alias("span"))
+    known = spans.where(span["spanType"].isin(SpanType.Entry, SpanType.Exit, SpanType.Local))
+    return known.select("service", "instance", *(of.alias(name) for name, of in fields.items()))
+
+
+def _logic(span: Column, names: Names, looked_for: bool) -> Column:
+    """A skipped entry span has none; a local one may be skipped and have some nevertheless."""
+    local = span["spanType"] == SpanType.Local
+    looked_at = local | ((span["spanType"] == SpanType.Entry) & ~span["skipAnalysis"])
+    found = tags.logic_endpoints(span["tags"], local, span["operationName"], names.endpoint)
+    return F.when(looked_at & F.lit(looked_for), found)
+
+
+def _call() -> Mapping[str, Column]:
+    spent = F.col("end") - F.col("start")
+    faas = F.col("span_layer") == SpanLayer.FAAS
+    code = tags.last(F.col("told"), *tags.HTTP_CODES).try_cast("int")
+    return {
+        "minute": F.floor(F.col("start") / MINUTE_MS),
+        "latency": F.least(F.greatest(spent, F.lit(-INT_MAX)), F.lit(INT_MAX)).cast("int"),
+        "status": ~F.col("failed"),
+        "layer": F.when(faas, int(Layer.FAAS)).otherwise(int(Layer.GENERAL)),
+        "type": _by_layer(_TYPES, "RPC"),
+        "http_code": F.coalesce(code, F.lit(0)),
+        "rpc_code": tags.last(F.col("told"), tags.RPC_CODE),
+    }
+
+
+def _peer(settings: AnalysisSettings) -> Mapping[str, Column]:
+    names, address = Names(settings.naming), F.col("peer")
+    gateway = (F.col("span_layer") == SpanLayer.Http) & among(address, settings.gateways)
+    layers = _by_layer({layer: int(called) for layer, called in _PEERS.items()}, 0)
+    return {
+        "peer_service": names.service(address),
+        "peer_instance": names.instance(address),
+        "peer_layer": F.when(gateway, int(Layer.VIRTUAL_GATEWAY)).otherwise(layers),
+    }
+
+
+def _peer_by_alias(settings: AnalysisSettings) -> Mapping[str, Column]:
+    """A service that told us so is at that address. Some agents cannot know which instance."""
+    raw, known = _peer(settings), F.col("alias_service").isNotNull()
+    hidden = F.col("component").isin(*settings.no_upstream_components)
+    instance = F.when(hidden, "").otherwise(F.col("alias_instance"))
+    return {
+        "peer_service": F.when(known, F.col("alias_service")).otherwise(raw["peer_service"]),
+        "peer_instance": F.when(known, instance).otherwise(raw["peer_instance"]),
+        "peer_layer": F.when(known, int(Layer.GENERAL)).otherwise(raw["peer_layer"]),
+    }
+
+
+def _virtual(names: Names) -> Mapping[str, Column]:
+    """The service is null for a span that stands for none."""
+    told, peer = F.col("told"), F.col("peer")
+    database, cache, mq = (
+        F.col("span_layer") == layer
+        for layer in (SpanLayer.Database, SpanLayer.Cache, SpanLayer.MQ)
+    )
+    type_ = nonblank(tags.last(told, tags.CACHE_TYPE))
+    local = F.concat(type_, F.lit("-local"))
+    broker = F.coalesce(nonblank(F.get("refs", F.lit(0))["networkAddressUsedAtPeer"]), peer)
+    topic, queue = (nonblank(tags.last(told, key)) for key in (tags.MQ_TOPIC, tags.MQ_QUEUE))
+    late = tags.whole(tags.last(told, tags.TRANSMISSION), "long")
+    entry = F.col("span_type") == SpanType.Entry
+    done = F.when(entry, "Consume").otherwise("Produce")
+    return {
+        "virtual_service": names.service(
+            F.when(database, peer)
+            .when(cache, F.when(type_.isNotNull(), F.coalesce(nonblank(peer), local)))
+            .when(mq & entry, nonblank(broker))
+            .when(mq & (F.col("span_type") == SpanType.Exit), nonblank(peer))
+        ),
+        "virtual_layer": F.when(database, int(Layer.VIRTUAL_DATABASE))
+        .when(cache, int(Layer.VIRTUAL_CACHE))
+        .otherwise(int(Layer.VIRTUAL_MQ)),
+        "virtual_endpoint": F.when(mq, names.endpoint(F.concat_ws("/", topic, queue))),
+        "operation": F.when(cache, _operation()).when(mq, done),
+        "transmission_latency": F.when(mq, F.coalesce(late, F.lit(0))).otherwise(0).cast("long"),
+    }
+
+
+def _operation() -> Column:
+    written = tags.last(F.col("told"), tags.CACHE_OPERATION)
+    return F.when(written == "write", "Write").when(written == "read", "Read").otherwise("Others")
+
+
+def _once() -> Column:
+    layer, virtual = F.col("span_layer"), F.col("virtual_service").isNotNull()
+    mq = virtual & (layer == SpanLayer.MQ)
+    topical = mq & (F.col("virtual_endpoint") != "")
+    calls = (F.col("span_type") == SpanType.Exit) & ~F.col("skip") & (F.col("peer") != "")
+    return emits(
+        {
+            Kind.SERVICE_CALLED: calls,
+            Kind.INSTANCE_CALLED: calls
+            & (F.col("instance") != "")
+            & (F.col("peer_instance") != ""),
+            Kind.VIRTUAL_SERVICE: virtual,
+            Kind.DATABASE: virtual & (layer == SpanLayer.Database),
+            Kind.CACHE: virtual & (layer == SpanLayer.Cache),
+            Kind.MQ: mq,
+            Kind.VIRTUAL_ENDPOINT: topical,
+            Kind.MQ_ENDPOINT: topical,
+        }
+    )
+
+
+def _by_layer(table: Mapping[int, str | int], otherwise: str | int) -> Column:
+    value = F.lit(otherwise)
+    for layer, of in table.items():
+        value = F.when(F.col("span_layer") == layer, of).otherwise(value)
+    return value
