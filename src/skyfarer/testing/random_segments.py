@@ -31,10 +31,10 @@ MINUTES: Final = 3
 """How many minutes the spans of a group start in."""
 
 _LONG = "a-name-that-is-longer-than-anything-in-the-settings-says-that-it-may-be." * 3
-_SERVICES = ("shop", "cart", "web", "User", "käse", " ", _LONG)
+_SERVICES = ("shop", "cart", "web", "User", "käse", " ", "\t", _LONG)
 _INSTANCES = ("shop-1", "cart-1", "User", "", _LONG)
 _ENDPOINTS = ("/", "GET:/cart", "User", "消费", "", " ", _LONG)
-_ADDRESSES = (*GATEWAYS, *ALIASES, "db:5432", "mq:9092", "", " ", _LONG)
+_ADDRESSES = (*GATEWAYS, *ALIASES, "db:5432", "mq:9092", "", " ", "\t", _LONG)
 _LAYERS = (0, 1, 2, 3, 4, 5, 6, 99)
 _TYPES = (0, 0, 1, 1, 2, 9)
 _COMPONENTS = (0, 1, 22, 6000, 9000)
@@ -61,6 +61,10 @@ _LOGIC = (
     '{"name": "half", "latency": 9}',
     '{"latency": 9, "status": true}',
     '{"name": "", "latency": 0, "status": true}',
+    '{"name": 5, "latency": "12", "status": "TRUE"}',
+    '{"name": "float", "latency": 1.5, "status": 1}',
+    '{"name": null, "latency": 1, "status": true}',
+    '{"logic-span": "true", "latency": 3}',
     '{"name": "cut"',
     "[]",
     "true",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META
 from skyfarer.oap.core.layers import Layer
-from skyfarer.testing.plain_analysis import spans
+from skyfarer.testing.plain_analysis import logic, spans
 from skyfarer.testing.plain_analysis.rows import Row, row
 from skyfarer.testing.plain_analysis.rules import Rules
 from skyfarer.wire.messages import (
@@ -53,13 +52,13 @@ def rows_of(segment: SegmentObject, span: SpanObject, rules: Rules) -> Iterator[
     if span.spanType == SpanType.Entry:
         if not span.skipAnalysis:
             yield from _entry(segment, span, rules)
-            yield from _logic_endpoints(segment, span, rules)
+            yield from logic.rows_of(segment, span, rules)
             yield from _aliases(segment, span, rules)
         return
     if span.spanType == SpanType.Exit and span.peer and not span.skipAnalysis:
         yield from _exit(segment, span, rules)
     if span.spanType == SpanType.Local:
-        yield from _logic_endpoints(segment, span, rules)
+        yield from logic.rows_of(segment, span, rules)
     if not span.skipAnalysis:
         yield from _other_threads(segment, span, rules)
 
@@ -179,41 +178,6 @@ def _other_threads(segment: SegmentObject, span: SpanObject, rules: Rules) -> It
         service = {"service": own.service, "layer": own.layer, **_taken(own)}
         yield row("Endpoint", span, **service, endpoint=own.endpoint, **call)
         yield from _endpoint_relation(span, origin, own, call)
-
-
-def _logic_endpoints(segment: SegmentObject, span: SpanObject, rules: Rules) -> Iterator[Row]:
-    own = _own(segment, span, rules)
-    for tag in span.tags:
-        told = _logic(span, tag.value) if tag.key == "x-le" else None
-        if told is not None:
-            name, latency, status = told
-            yield row(
-                "Endpoint",
-                span,
-                service=own.service,
-                layer=Layer.GENERAL,
-                endpoint=rules.endpoint(name),
-                latency=latency,
-                status=status,
-                type="LOGIC",
-                dest_instance=own.instance,
-            )
-
-
-def _logic(span: SpanObject, text: str) -> tuple[str, int, bool] | None:
-    """A text that is not what it should be stops the original; here it says nothing."""
-    try:
-        told = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(told, dict):
-        return None
-    if span.spanType == SpanType.Local and told.get("logic-span") is True:
-        return span.operationName, spans.latency(span), not span.isError
-    name, latency, status = (told.get(key) for key in ("name", "latency", "status"))
-    if isinstance(name, str) and type(latency) is int and isinstance(status, bool):
-        return name, latency, status
-    return None
 
 
 def _aliases(segment: SegmentObject, span: SpanObject, rules: Rules) -> Iterator[Row]:

@@ -129,7 +129,7 @@ _SHOWS: Final[Mapping[int, tuple[str, Mapping[str, str]]]] = {
     ),
     Kind.OTHER_THREAD: (
         ENDPOINT_META,
-        {"service": "caller_service", "layer": "caller_layer", "endpoint": "caller_endpoint"},
+        {"service": "owner_service", "layer": "owner_layer", "endpoint": "caller_endpoint"},
     ),
     Kind.THREAD_ENDPOINT: (
         "Endpoint",
