@@ -141,9 +141,17 @@ OAL_EXAMPLES = """\
 examples:
   skyfarer oal check my-metrics.oal
   skyfarer oal check *.oal
+  skyfarer oal explain service_percentile
+  skyfarer oal explain queue_delay my-metrics.oal
 """
 
 OAL_CHECK_ABOUT = """\
 Reads the files together and says where they are wrong: file, line, column, one sentence each. Exit
 code 0 with the number of metrics when they make sense, 2 when not.
+"""
+
+OAL_EXPLAIN_ABOUT = """\
+What a metric of the shipped files, or of yours, is made of: the columns that are stored for it,
+what each adds up, which other metrics use it too, and how Spark comes by it. Exit code 2 when there
+is no such metric or a file is wrong.
 """

@@ -24,7 +24,8 @@ def add_oal(commands: Commands[Parser]) -> None:
         description=say.OAL_ABOUT,
         epilog=say.OAL_EXAMPLES,
     )
-    check = group.add_subparsers(metavar="COMMAND").add_parser(
+    under = group.add_subparsers(metavar="COMMAND")
+    check = under.add_parser(
         "check",
         help="find what is wrong in files",
         description=say.OAL_CHECK_ABOUT,
@@ -32,8 +33,23 @@ def add_oal(commands: Commands[Parser]) -> None:
     )
     check.set_defaults(command=_check, parser=check, package="skyfarer")
     check.add_argument("files", metavar="FILE", type=Path, nargs="+", help="OAL, in UTF-8")
+    explain = under.add_parser(
+        "explain",
+        help="show what a metric is made of",
+        description=say.OAL_EXPLAIN_ABOUT,
+        epilog=say.OAL_EXAMPLES,
+    )
+    explain.set_defaults(command=_explain, parser=explain, package="skyfarer")
+    explain.add_argument("metric", metavar="METRIC", help="its name, as in service_cpm")
+    explain.add_argument(
+        "files",
+        metavar="FILE",
+        type=Path,
+        nargs="*",
+        help="OAL of your own, beside what is shipped",
+    )
     group.set_defaults(parser=group)
-    group.commands = ("check",)
+    group.commands = tuple(under.choices)
 
 
 def _check(parsed: argparse.Namespace) -> int:
@@ -45,6 +61,15 @@ def _check(parsed: argparse.Namespace) -> int:
         return USAGE_ERROR
     number = len(compiled.metrics)
     print(f"{number} metric{'' if number == 1 else 's'}")
+    return 0
+
+
+def _explain(parsed: argparse.Namespace) -> int:
+    from skyfarer.oap.oal.compiler import plan_of, shipped
+    from skyfarer.oap.oal.explanation import explained
+
+    plan = plan_of([*shipped(), *map(_read, parsed.files)])
+    print(explained(plan, parsed.metric))
     return 0
 
 
