@@ -28,7 +28,6 @@ from skyfarer.testing.plain_analysis import Row, Rules
 from skyfarer.wire.messages import SegmentObject
 from skyfarer.wire.rpc import Kind
 
-
 COLUMNS = ["reason", "segment"]
 """Of the decoded rows: what traffic is made from."""
 

@@ -15,8 +15,8 @@ from skyfarer.testing.plain_analysis import Rules, plain_rows
 from skyfarer.testing.plain_analysis.rules import Alias
 
 T = TypeVar("T")
-CORE = ("core.oal", "mesh.oal")
-"""The shipped files whose sources traces fill."""
+CORE = "core.oal"
+"""The shipped file whose metrics traces fill."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Together:
 
     @cached_property
     def plan(self) -> Plan:
-        core = [text for text in shipped() if text.file in CORE]
+        core = [text for text in shipped() if text.file == CORE]
         return plan_of([*core, *(one.oal for one in self.scripts if one.oal is not None)])
 
     @cached_property

@@ -91,12 +91,12 @@ _OF_LAYER: Final[Mapping[int, tuple[str, ...]]] = {
 }
 
 
-def _tags(layer: int) -> st.SearchStrategy[list[KeyStringValuePair]]:
-    """Those that belong to the layer come more often."""
-    one = st.sampled_from([*sorted(_TAGS), *_OF_LAYER.get(layer, ()) * 4]).flatmap(
-        lambda key: st.sampled_from(_TAGS[key]).map(lambda v: KeyStringValuePair(key=key, value=v))
-    )
-    return st.lists(one, max_size=5)
+@st.composite
+def _tags(draw: st.DrawFn, layer: int) -> list[KeyStringValuePair]:
+    """Those that belong to the layer are mostly there."""
+    keys = [key for key in _OF_LAYER.get(layer, ()) if draw(st.integers(0, 3))]
+    keys += draw(st.lists(st.sampled_from(sorted(_TAGS)), max_size=4))
+    return [KeyStringValuePair(key=k, value=draw(st.sampled_from(_TAGS[k]))) for k in keys]
 
 
 def _references() -> st.SearchStrategy[SegmentReference]:

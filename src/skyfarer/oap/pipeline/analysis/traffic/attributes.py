@@ -12,6 +12,7 @@ from skyfarer.oap.core.ids import BLANK
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.oal.plan import Field
 from skyfarer.oap.oal.sources import Type
+from skyfarer.oap.pipeline.analysis.traffic.texts import nonblank
 from skyfarer.oap.pipeline.analysis.traffic.wanted import ENDS, Wanted
 
 _CALL = {
@@ -122,10 +123,11 @@ def layer_name(layer: Column) -> Column:
 
 
 def service_id(name: Column, layer: Column) -> Column:
-    """As `core.ids.service_id`."""
-    named = F.when(F.trim(name) == "", BLANK).otherwise(name)
+    """As `core.ids.service_id`. Spark breaks base64 into lines of 76 characters."""
+    named = F.coalesce(nonblank(name), F.lit(BLANK))
+    encoded = F.translate(F.base64(named.cast("binary")), "\r\n", "")
     conjectured = layer.isin([int(one) for one in Layer if not one.normal])
-    return F.concat(F.base64(named.cast("binary")), F.when(conjectured, ".0").otherwise(".1"))
+    return F.concat(encoded, F.when(conjectured, ".0").otherwise(".1"))
 
 
 def _known(field: Field, source: str, keys: tuple[str, ...]) -> int:
