@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from golden.agreement import disagreements
 from golden.checks import differences
 from golden.on_spark import Batch, seen_by_spark
-from golden.scripts import FIRST_DAY, Script, ScriptError, all_scripts, script
+from golden.scripts import FIRST_DAY, HERE, Script, ScriptError, all_scripts, script
 from golden.seen import Seen, counted
 from golden.together import Together
 from golden.traffic import Traffic, random_traffic
@@ -144,6 +144,12 @@ def test_a_mistake_in_a_script_says_where_it_is(text: str, sentence: str) -> Non
         one = script("mine.yaml", text, FIRST_DAY)
         differences(one, Together([one]).plain, ALL.plan)
     assert sentence in str(caught.value)
+
+
+def test_the_script_that_the_readme_shows_holds() -> None:
+    text = (HERE / "README.md").read_text().split("```yaml\n")[1].split("```")[0]
+    one = script("README.md", text, FIRST_DAY)
+    assert differences(one, Together([one]).plain, ALL.plan) == []
 
 
 def test_two_scripts_cannot_give_one_address_two_meanings() -> None:
