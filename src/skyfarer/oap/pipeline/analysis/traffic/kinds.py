@@ -53,10 +53,11 @@ LOGIC: Final = LOGIC_MAX * _STEP
 _NOTHING: Final = "CAST(NULL AS STRING)"
 _EMPTY: Final[Mapping[str, str]] = {
     **dict.fromkeys(ENTITY_COLUMNS, "''"),
-    **dict.fromkeys(("layer", "from_layer", "component", "latency", "http_code"), "0"),
+    **dict.fromkeys(("layer", "from_layer", "component", "latency"), "0"),
     "status": "false",
-    "transmission_latency": "0L",
+    "http_code": "0",
     **dict.fromkeys(("rpc_code", "type", "operation"), _NOTHING),
+    "transmission_latency": "0L",
 }
 _TAGS_EMPTY: Final = "CAST(NULL AS ARRAY<STRING>)"
 _ENDS: Final = ("dest_instance", "dest_endpoint", "source_instance")
