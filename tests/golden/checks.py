@@ -17,6 +17,7 @@ from skyfarer.testing.plain_analysis import Row, entity_id
 
 SOURCES = (*ENTITIES, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS)
 PARTS = ("count", "rows", "relations", "ids", "hour", "day")
+SIDES = ("server", "client")
 MINUTE = re.compile(r"minute( \d+)?")
 LABEL = re.compile(r"\{(p)=(\d+)\}|\{n=(.*)\}")
 
@@ -25,6 +26,10 @@ def differences(script: Script, seen: Seen, plan: Plan) -> list[str]:
     """Each names the script, the expectation and what was seen."""
     minutes = [part for part in script.expect if MINUTE.fullmatch(str(part))]
     known(script.name, "expect", script.expect, (*PARTS, *minutes, "minute"))
+    if not script.expect:
+        raise ScriptError(f"{script.name}: expect needs one of minute, {', '.join(PARTS)}")
+    known(script.name, "expect.relations", script.expect.get("relations", {}), SIDES)
+    known(script.name, "expect.ids", script.expect.get("ids", {}), ENTITIES)
     rows = [row for row in seen.rows if script.of_day(row["minute"])]
     found = [
         *_count(script.expect.get("count"), rows),

@@ -16,6 +16,7 @@ from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.oal.values import Columns
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
 from skyfarer.oap.pipeline.folding import folded
@@ -52,9 +53,7 @@ def seen_by_spark(
         (
             emitted(
                 _decoded(spark, directory / str(number), batch.segments),
-                AnalysisSettings(
-                    gateways=batch.rules.gateways, trace_analysis=batch.rules.trace_analysis
-                ),
+                _settings(batch.rules),
                 wanted,
                 _aliases(spark, batch.rules),
             )
@@ -66,6 +65,15 @@ def seen_by_spark(
     counted = folded(deltas(every, plan, attribute(wanted), apdex).toArrow(), plan)
     every.unpersist()
     return Seen(found, _columns(counted, plan))
+
+
+def _settings(rules: Rules) -> AnalysisSettings:
+    return AnalysisSettings(
+        NamingSettings(rules.service_chars_max, rules.instance_chars_max, rules.endpoint_chars_max),
+        rules.gateways,
+        tuple(sorted(rules.no_upstream_components)),
+        rules.trace_analysis,
+    )
 
 
 def _decoded(spark: SparkSession, directory: Path, segments: Sequence[SegmentObject]) -> DataFrame:

@@ -127,6 +127,15 @@ MISTAKES = [
     (GOOD.replace("entry: /a, ", ""), "load[0].spans[0] needs one of entry, exit and local"),
     (GOOD.replace("/a,", "/a, layer: Web,"), "load[0].spans[0].layer: 'Web' is none of Unknown"),
     (GOOD.replace("expect:", "expect: {minutes: {}}"), "expect has no 'minutes'; did you mean"),
+    (GOOD.replace("expect:", "expect: {}"), "mine.yaml: expect needs one of minute, count"),
+    (
+        GOOD.replace("expect:", "expect: {relations: {sever: []}}"),
+        "mine.yaml: expect.relations has no 'sever'; did you mean 'server'?",
+    ),
+    (
+        GOOD.replace("expect:", "expect: {ids: {Serviec: []}}"),
+        "mine.yaml: expect.ids has no 'Serviec'; did you mean 'Service'?",
+    ),
     (
         GOOD.replace("expect:", "expect: {minute: {service_cmp: {}}}"),
         "mine.yaml: minute has no 'service_cmp'; did you mean 'service_cpm'?",
