@@ -69,10 +69,12 @@ def seen_by_spark(
 
 def _settings(rules: Rules) -> AnalysisSettings:
     return AnalysisSettings(
-        NamingSettings(rules.service_chars_max, rules.instance_chars_max, rules.endpoint_chars_max),
-        rules.gateways,
-        tuple(sorted(rules.no_upstream_components)),
-        rules.trace_analysis,
+        naming=NamingSettings(
+            rules.service_chars_max, rules.instance_chars_max, rules.endpoint_chars_max
+        ),
+        gateways=rules.gateways,
+        no_upstream_components=tuple(sorted(rules.no_upstream_components)),
+        trace_analysis=rules.trace_analysis,
     )
 
 
