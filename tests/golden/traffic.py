@@ -40,6 +40,7 @@ def random_traffic(count: int) -> Traffic:
 
     @settings(
         max_examples=count,
+        deadline=None,
         phases=[Phase.generate],
         derandomize=True,
         database=None,
