@@ -11,7 +11,6 @@ from google.protobuf.message import Message
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 
 from skyfarer.base.units import MIB
 from skyfarer.oap.core import ids
@@ -19,6 +18,7 @@ from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.decode import PtarsDecoder

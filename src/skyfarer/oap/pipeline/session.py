@@ -39,7 +39,7 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.sql.shuffle.partitions": settings.shuffle_partitions,
         "spark.sql.adaptive.enabled": False,
-        # A row of accumulators is wide, and wider with metrics of a user's own (ADR 012).
+        # A row of accumulators is wide, and wider with metrics of a user's own (ADR 014).
         "spark.sql.codegen.maxFields": CODEGEN_FIELDS_MAX,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
