@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
@@ -108,6 +109,16 @@ def test_minutes_that_fall_together_when_clocks_go_back_are_added(tmp_path: Path
     series = calls_of(storage, "Service", ids.service_id("shop"), 202610250000, 202610252359)
     assert {bucket: row["calls"] for bucket, row in series.items()} == {202610250230: 2}
     storage.stop()
+
+
+def test_a_batch_waits_for_whoever_else_is_writing(storage: EmbeddedStorage) -> None:
+    writer = threading.Thread(target=storage.apply, args=[batch(0, 1, deltas=[delta()])])
+    with storage._transaction():
+        writer.start()
+        writer.join(0.3)
+        assert storage.applied("queue-a") == 0
+    writer.join(30)
+    assert storage.applied("queue-a") == 1
 
 
 def test_a_second_process_is_refused_by_name(storage: EmbeddedStorage, tmp_path: Path) -> None:
