@@ -63,7 +63,8 @@ def _folded(collected: pa.Table, source: SourcePlan) -> Deltas:
     names = key_columns(source)
     for table in tables:
         folded = folded.append_column(table.column, groups.table(table, names[key_of(table)]))
-    return Deltas(folded.select([*ROW, *how]), how)
+    bounds = {t.column: t.bound for t in tables if t.operation is not Operation.BUCKETS}
+    return Deltas(folded.select([*ROW, *how]), how, bounds)
 
 
 def _reached(collected: pa.Table, source: SourcePlan) -> pa.Table:

@@ -21,11 +21,14 @@ from skyfarer.oap.pipeline.lowering import Lowered, lowered
 
 class Metrics:
     """All that is asked of a batch at once, of one session: nothing is kept between batches but
-    the expressions, which are made at the first one. One thread at a time."""
+    the expressions, which are made at the first one, and the aliases while they are the same
+    table. One thread at a time."""
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
         self._plan = plan
         self._settings = settings
+        self._aliases: pa.Table | None = None
+        self._known: DataFrame | None = None
 
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
         """By source. Blocks for one job of Spark's."""
@@ -33,11 +36,12 @@ class Metrics:
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
-        known = None
-        if aliases is not None and aliases.num_rows:
-            known = rows.sparkSession.createDataFrame(aliases)
+        if aliases is not self._aliases:
+            told = aliases is not None and aliases.num_rows
+            self._known = rows.sparkSession.createDataFrame(aliases) if told else None
+            self._aliases = aliases
         traffic, lowered_plan = self._expressions
-        return lowered_plan.of(traffic.of(rows, known))
+        return lowered_plan.of(traffic.of(rows, self._known))
 
     @cached_property
     def _expressions(self) -> tuple[Traffic, Lowered]:
