@@ -8,6 +8,7 @@ from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic.callers import Calls
 from skyfarer.oap.pipeline.analysis.traffic.kinds import Shown
 from skyfarer.oap.pipeline.analysis.traffic.spans import Spans
+from skyfarer.oap.pipeline.analysis.traffic.texts import Names
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 
 
@@ -17,7 +18,7 @@ class Traffic:
     def __init__(self, settings: AnalysisSettings, wanted: Wanted) -> None:
         self._spans = Spans(settings, wanted)
         self._calls = Calls(settings)
-        self._shown = Shown(wanted)
+        self._shown = Shown(Names(settings.naming), wanted)
 
     def of(self, rows: DataFrame, aliases: DataFrame | None) -> DataFrame:
         """A row for every item that the segments among `rows` say of a source. Nothing runs yet.
