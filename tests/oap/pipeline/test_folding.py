@@ -64,6 +64,17 @@ def test_a_table_has_the_cells_of_its_keys_and_is_null_without_any() -> None:
     assert found.rows.schema.field("buckets_latency_10").type == pa.map_(pa.string(), pa.int64())
 
 
+def test_a_count_of_nothing_is_null_and_no_key_of_a_table() -> None:
+    found = fold(
+        "a = from(Service.latency).filter(status == true).percentile2(10);"
+        "b = from(Service.*).filter(status == true).cpm();",
+        group("one", bucket_0=3, count_where_status_true_74564e47=0),
+        group("two", bucket_0=3, count_where_status_true_74564e47=0),
+        group("two", bucket_0=4, count_where_status_true_74564e47=1),
+    )
+    assert rows(found, *found.merges) == [("one", 1, None, None), ("two", 1, {"4": 1}, 1)]
+
+
 def test_of_too_many_labels_the_first_by_text_are_kept_in_sums_and_counts_alike() -> None:
     labels = [("one", "c"), ("one", "ä"), ("two", "z"), ("one", "b"), ("two", None), ("one", "b")]
     found = fold(

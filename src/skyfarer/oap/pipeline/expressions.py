@@ -7,6 +7,7 @@ Nothing here raises on data: what is out of range is null.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Final
@@ -23,12 +24,12 @@ DEFAULT_NAME: Final = "default"
 _NUMBER: Final = r"\A[+-]?[0-9]{1,40}\z"
 _MISSING: Final = {Type.LONG: 0, Type.INT: 0, Type.DOUBLE: 0.0, Type.BOOLEAN: False}
 _CASTS: Final = {"long": "bigint", "int": "int"}
-_ORDERED: Final[Mapping[str, Callable[[Column, object], Column]]] = {
-    "==": lambda left, right: left == right,
-    ">": lambda left, right: left > right,
-    "<": lambda left, right: left < right,
-    ">=": lambda left, right: left >= right,
-    "<=": lambda left, right: left <= right,
+_COMPARED: Final[Mapping[str, Callable[[Column, Column], Column]]] = {
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
 }
 
 
@@ -47,19 +48,19 @@ class Expressions:
         return column if missing is None else F.coalesce(column, F.lit(missing))
 
     def holds(self, condition: Condition) -> Column:
-        left, operator, right = self.value(condition.field), condition.operator, condition.value
+        left, how, right = self.value(condition.field), condition.operator, condition.value
         if right is None:
-            return left.isNull() if operator == "==" else left.isNotNull()
+            return left.isNull() if how == "==" else left.isNotNull()
         if isinstance(right, tuple):
             known = [value for value in right if value is not None]
             return left.isin(*known) if known else F.lit(False)
-        if operator == "!=":
+        if how == "!=":
             return ~left.eqNullSafe(right)
-        if operator == "contain":
+        if how == "contain":
             return F.array_contains(left, right)
-        if operator == "not contain":
+        if how == "not contain":
             return left.isNotNull() & ~F.coalesce(F.array_contains(left, right), F.lit(False))
-        return _like(left, str(right)) if operator == "like" else _ORDERED[operator](left, right)
+        return _like(left, str(right)) if how == "like" else _COMPARED[how](left, F.lit(right))
 
     def key(self, key: Key) -> Column:
         value = self.value(key.field)
@@ -80,10 +81,6 @@ class Expressions:
         if one.operation is Operation.SUM and one.inputs[0].number is Type.INT:
             return F.sum(taken)
         return _AGGREGATES.get(one.operation, F.count)(taken)
-
-    def result(self, one: Accumulator, cell: str) -> Column:
-        """Null where no row has reached it."""
-        return F.col(cell) if one.operation in _AGGREGATES else F.nullif(F.col(cell), F.lit(0))
 
     def _item(self, one: Accumulator) -> Column:
         if one.operation not in _AGGREGATES:

@@ -8,9 +8,10 @@ whatever the order in which their rows came, so that a repeated batch gives the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,8 @@ from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.oal.plan import Accumulator, Operation, Plan, SourcePlan
 from skyfarer.oap.oal.tables import cell_of, key_columns, key_of, scalars_of, tables_of
 
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
 ROW: Final = (*ENTITY_COLUMNS, "minute")
 _MERGES: Final[Mapping[Operation, Merge]] = {
     Operation.MAX: Merge.MAX,
@@ -26,6 +29,7 @@ _MERGES: Final[Mapping[Operation, Merge]] = {
     Operation.MIN: Merge.MIN,
     Operation.MIN_DOUBLE: Merge.MIN,
 }
+_COUNTS: Final = frozenset({Operation.COUNT, Operation.SATISFIED, Operation.TOLERATED})
 
 
 def folded(collected: pa.Table, plan: Plan) -> dict[str, Deltas]:
@@ -51,19 +55,30 @@ def _named(source: str) -> SourcePlan:
 
 def _folded(collected: pa.Table, source: SourcePlan) -> Deltas:
     scalars, tables, how = scalars_of(source), tables_of(source), merges(source)
-    wanted = {*(a.column for a in scalars), *(cell_of(a).column for a in tables)}
-    here = pc.equal(collected["source"], source.source)
-    rows = collected.select([*ROW, *key_columns(source).values(), *sorted(wanted)]).filter(here)
-    rows = rows.append_column("row", pa.array(np.arange(rows.num_rows)))
+    rows = _reached(collected, source)
     added = [(a.column, how[a.column].value) for a in scalars]
     grouped = rows.group_by(list(ROW), use_threads=False).aggregate([*added, ("row", "list")])
     folded = grouped.rename_columns([*ROW, *(a.column for a in scalars), "rows"])
     groups = _Groups(rows, folded["rows"].combine_chunks())
-    folded = folded.drop_columns("rows")
+    names = key_columns(source)
     for table in tables:
-        column = key_columns(source)[key_of(table)]
-        folded = folded.append_column(table.column, groups.table(table, column))
+        folded = folded.append_column(table.column, groups.table(table, names[key_of(table)]))
     return Deltas(folded.select([*ROW, *how]), how)
+
+
+def _reached(collected: pa.Table, source: SourcePlan) -> pa.Table:
+    """The groups of the source, with their number as `row`, and null for counts of nothing."""
+    cells = dict.fromkeys((*scalars_of(source), *map(cell_of, tables_of(source))))
+    here = pc.equal(collected["source"], source.source)
+    keys = [*ROW, *key_columns(source).values()]
+    found = collected.select([*keys, *(cell.column for cell in cells)]).filter(here)
+    rows = found.select(keys).append_column("row", pa.array(np.arange(found.num_rows)))
+    for cell in cells:
+        column = found[cell.column]
+        if cell.operation in _COUNTS:
+            column = pc.if_else(pc.equal(column, 0), pa.scalar(None, column.type), column)
+        rows = rows.append_column(cell.column, column)
+    return rows
 
 
 class _Groups:
@@ -86,12 +101,14 @@ class _Groups:
             found = found.filter(self._place(found) < table.bound)
         return self._maps(found)
 
-    def _place(self, found: pa.Table) -> np.ndarray:
+    def _place(self, found: pa.Table) -> Numbers:
         """The place of each key in its group."""
-        return np.arange(found.num_rows) - self._starts(found)[found["group"].to_numpy()]
+        groups: Numbers = found["group"].to_numpy()
+        return np.arange(found.num_rows) - self._starts(found)[groups]
 
-    def _starts(self, found: pa.Table) -> np.ndarray:
-        return np.searchsorted(found["group"].to_numpy(), np.arange(self._number + 1))
+    def _starts(self, found: pa.Table) -> Numbers:
+        groups: Numbers = found["group"].to_numpy()
+        return np.searchsorted(groups, np.arange(self._number + 1))
 
     def _maps(self, found: pa.Table) -> pa.MapArray:
         starts = self._starts(found)

@@ -39,22 +39,22 @@ def deltas(
     """A row per group of the batch, for `folding.folded`: GROUP, keys of tables, accumulators.
 
     `threshold_ms` is Apdex's T by the name of a service; "default", or 500, where it has none.
-    Rows of sources without a metric are made distinct, and no more. Nothing is executed here.
+    A count that no row has reached is 0 until it is folded; any other accumulator is null. Rows of
+    sources without a metric are made distinct, and no more. Nothing is executed here.
     """
     return lowered(plan, attribute, threshold_ms).of(emitted)
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """Expressions over emitted rows of any batch, to be built once a plan."""
+    """Expressions over the emitted rows of any batch. To build them takes thousands of small calls
+    into the JVM, so whoever has many batches keeps them."""
 
     keys: tuple[Column, ...]
-    aggregates: tuple[Column, ...]
     columns: tuple[Column, ...]
 
     def of(self, emitted: DataFrame) -> DataFrame:
-        grouped = emitted.groupBy(*GROUP, *self.keys).agg(*self.aggregates)
-        return grouped.select(*GROUP, *self.columns)
+        return emitted.groupBy(*self.keys).agg(*self.columns)
 
 
 def lowered(
@@ -63,15 +63,14 @@ def lowered(
     """Of the sources that trace analysis emits; the plan may have others."""
     physical = _Physical(attribute)
     sources = [source for source in plan.sources if source.source in ENTITIES]
-    cells = _Cells(physical)
-    for source in sources:
-        cells.add(source)
+    held = _held(sources, physical)
     expressions = Expressions(physical.columns, threshold_ms or {})
     keys = _keys(sources, physical, expressions)
+    columns = [_column(cells, expressions).alias(name) for name, cells in held.items()]
     return Lowered(
-        tuple(key.alias(name) for name, key in keys.items()),
-        cells.aggregates(expressions),
-        (*map(F.col, keys), *cells.columns(expressions)),
+        (*map(F.col, GROUP), *(key.alias(name) for name, key in keys.items())),
+        # Spark wants one aggregate at least.
+        tuple(columns) or (F.count(F.lit(1)).alias("count"),),
     )
 
 
@@ -101,35 +100,27 @@ class _Physical:
         return replace(one, inputs=inputs, where=self.where(source, one.where))
 
 
-class _Cells:
-    """The distinct aggregates, and by which of them each column of each source is held."""
-
-    def __init__(self, physical: _Physical) -> None:
-        self._physical = physical
-        self._names: dict[Accumulator, str] = {}
-        self._held: dict[str, dict[Accumulator, list[str]]] = {}
-
-    def add(self, source: SourcePlan) -> None:
-        for one in dict.fromkeys((*scalars_of(source), *map(cell_of, tables_of(source)))):
-            held = self._physical.accumulator(source.source, one)
-            self._names.setdefault(held, f"cell_{len(self._names)}")
-            self._held.setdefault(one.column, {}).setdefault(held, []).append(source.source)
-
-    def aggregates(self, expressions: Expressions) -> tuple[Column, ...]:
-        """At least one, since Spark wants that of an aggregation."""
-        made = [expressions.aggregate(one).alias(name) for one, name in self._names.items()]
-        return tuple(made) or (F.count(F.lit(1)).alias("cell_0"),)
-
-    def columns(self, expressions: Expressions) -> Iterable[Column]:
-        for column, held in self._held.items():
-            cells = [(expressions.result(one, self._names[one]), held[one]) for one in held]
-            yield _by_source(cells).alias(column)
+Held: TypeAlias = dict[Accumulator, list[str]]
+"""What holds a column, and in which sources."""
 
 
-def _by_source(cells: list[tuple[Column, list[str]]]) -> Column:
-    """A column whose name means the same in all its sources needs no choice."""
-    (first, _), *others = cells
-    return reduce(lambda rest, cell: F.when(_of(cell[1]), cell[0]).otherwise(rest), others, first)
+def _held(sources: Iterable[SourcePlan], physical: _Physical) -> dict[str, Held]:
+    """By column. Accumulators that are equal in Spark's eyes are made once, whatever their name."""
+    held: dict[str, Held] = {}
+    for source in sources:
+        for one in (*scalars_of(source), *map(cell_of, tables_of(source))):
+            cell = physical.accumulator(source.source, one)
+            held.setdefault(one.column, {}).setdefault(cell, []).append(source.source)
+    return held
+
+
+def _column(held: Held, expressions: Expressions) -> Column:
+    """One whose name means the same in all its sources needs no choice."""
+    (first, _), *others = held.items()
+    column = expressions.aggregate(first)
+    for cell, sources in others:
+        column = F.when(_of(sources), expressions.aggregate(cell)).otherwise(column)
+    return column
 
 
 def _of(sources: Iterable[str]) -> Column:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from skyfarer.oap.pipeline.java import java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+CODEGEN_FIELDS_MAX = 1000
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.sql.shuffle.partitions": settings.shuffle_partitions,
         "spark.sql.adaptive.enabled": False,
+        # A row of accumulators is wide, and wider with metrics of a user's own (ADR 012).
+        "spark.sql.codegen.maxFields": CODEGEN_FIELDS_MAX,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.streaming.checkpointFileManagerClass": (
