@@ -175,7 +175,7 @@ def test_every_attribute_of_a_metric_is_found_in_a_row(spark: SparkSession) -> N
     )
     for name, got in found.items():
         source, _, path = name.partition("|")
-        told = {**MEANT, **MEANT_OF.get(source, {})}.get(
+        told: Any = {**MEANT, **MEANT_OF.get(source, {})}.get(
             path, UNSET.get(SOURCES[source].attributes[path.replace("|", ".")].type)
         )
         assert got == row.get(told, told), name

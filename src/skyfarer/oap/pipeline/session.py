@@ -47,7 +47,10 @@ def spark_session(settings: SparkSettings) -> SparkSession:
             "org.apache.spark.sql.execution.streaming.checkpointing"
             ".FileSystemBasedCheckpointFileManager"
         ),
-        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS}",
+        # The analysis is one loop, and may be a larger method than Java compiles by itself.
+        "spark.driver.defaultJavaOptions": (
+            f"-Dlog4j2.configurationFile={LOG_SETTINGS} -XX:-DontCompileHugeMethods"
+        ),
     }
     builder = SparkSession.builder.master(settings.master).appName("skyfarer")
     for key, value in options.items():

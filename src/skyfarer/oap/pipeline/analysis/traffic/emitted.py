@@ -8,6 +8,7 @@ from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic.callers import calls_of
 from skyfarer.oap.pipeline.analysis.traffic.kinds import exploded
 from skyfarer.oap.pipeline.analysis.traffic.spans import spans_of
+from skyfarer.oap.pipeline.analysis.traffic.texts import Names
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 
 
@@ -21,4 +22,4 @@ def emitted(
     those without a segment, say nothing.
     """
     spans = spans_of(rows, settings, wanted, aliases)
-    return exploded(calls_of(spans, settings), wanted)
+    return exploded(calls_of(spans, settings), Names(settings.naming), wanted)

@@ -21,6 +21,8 @@ from skyfarer.oap.core.entities import (
     SERVICE_META,
 )
 from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.pipeline.analysis.traffic.tags import LogicEndpoint
+from skyfarer.oap.pipeline.analysis.traffic.texts import Names
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 
 
@@ -45,11 +47,12 @@ class Kind(IntFlag):
     MQ_ENDPOINT = auto()
 
 
-LOGIC_MAX: Final = 127
-"""Of one span."""
-_STEP: Final = 1 << 24
-LOGIC: Final = LOGIC_MAX * _STEP
-"""Logic endpoints are as many as a span has tags of them: these bits number them, from 1."""
+TAGS_MAX: Final = 127
+"""Of a span with a logic endpoint: those after that many are not looked at."""
+_BITS: Final = 24
+_STEP: Final = 1 << _BITS
+LOGIC: Final = TAGS_MAX * _STEP
+"""Logic endpoints are as many as a span has tags of them: these bits number its tags, from 1."""
 _NOTHING: Final = "CAST(NULL AS STRING)"
 _EMPTY: Final[Mapping[str, str]] = {
     **dict.fromkeys(ENTITY_COLUMNS, "''"),
@@ -59,7 +62,8 @@ _EMPTY: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rpc_code", "type", "operation"), _NOTHING),
     "transmission_latency": "0L",
 }
-_TAGS_EMPTY: Final = "CAST(NULL AS ARRAY<STRING>)"
+_TAGLESS: Final = "CAST(NULL AS ARRAY<STRING>)"
+_NO_TAGS: Final = "CAST(array() AS ARRAY<STRING>)"
 _ENDS: Final = ("dest_instance", "dest_endpoint", "source_instance")
 
 _SERVICE = {"service": "service", "layer": "layer"}
@@ -96,7 +100,6 @@ _SENT = {
     "operation": "operation",
     "transmission_latency": "transmission_latency",
 }
-_LOGIC_ONE = f"get(logic, kind div {_STEP} - 1)"
 _GENERAL = str(int(Layer.GENERAL))
 
 _SHOWS: Final[Mapping[int, tuple[str, Mapping[str, str]]]] = {
@@ -152,13 +155,12 @@ _SHOWS: Final[Mapping[int, tuple[str, Mapping[str, str]]]] = {
         {
             "service": "service",
             "layer": _GENERAL,
-            "endpoint": f"{_LOGIC_ONE}.name",
-            "latency": f"coalesce({_LOGIC_ONE}.latency, latency)",
-            "status": f"coalesce({_LOGIC_ONE}.status, status)",
+            "endpoint": "logic_name",
+            "latency": "logic_latency",
+            "status": "logic_status",
             "type": "'LOGIC'",
             "dest_instance": "instance",
-            "dest_endpoint": f"{_LOGIC_ONE}.name",
-            "tags": "CAST(array() AS ARRAY<STRING>)",
+            "dest_endpoint": "logic_name",
         },
     ),
 }
@@ -173,22 +175,34 @@ def emits(when: Mapping[Kind, Column]) -> Column:
     return mask
 
 
-def exploded(calls: DataFrame, wanted: Wanted) -> DataFrame:
-    """A row for each bit of `mask` and for each element of `logic`, with the columns it shows."""
-    bits = F.array(*(F.lit(int(kind)) for kind in Kind))
-    count = F.least(F.size("logic"), F.lit(LOGIC_MAX))
-    numbered = F.sequence(F.lit(_STEP), count * _STEP, F.lit(_STEP))
-    kinds = F.when(F.size("logic") > 0, F.concat(bits, numbered)).otherwise(bits)
-    rows = calls.withColumn("kind", F.explode(kinds)).where(
-        _any(F.col("mask").bitwiseOR(F.lit(LOGIC)))
-    )
-    return rows.select(
-        _column("source", {kind: f"'{source}'" for kind, (source, _) in _SHOWS.items()}, _NOTHING),
+def exploded(calls: DataFrame, names: Names, wanted: Wanted) -> DataFrame:
+    """A row for each bit of `mask` and each logic endpoint, with the columns that it shows."""
+    tag = F.get("logic", F.shiftright("kind", _BITS) - 1)
+    logic = LogicEndpoint(F.when(_any(F.lit(LOGIC)), tag), names.endpoint)
+    rows = calls.withColumn("kind", F.explode(_kinds())).where(_any(F.col("mask")) | logic.sound)
+    said = {"logic_name": logic.name, "logic_latency": logic.latency, "logic_status": logic.status}
+    return rows.withColumns(said).select(
+        _source().alias("source"),
         "minute",
         *(_column(name, _shown(name), empty) for name, empty in _EMPTY.items()),
         *_tags(wanted),
         *((_column(name, _shown(name), _NOTHING) for name in _ENDS) if wanted.ends else ()),
     )
+
+
+def _source() -> Column:
+    """By the number of its bit; those of logic endpoints are all beyond the last."""
+    names = [F.lit(source) for source, _ in _SHOWS.values()]
+    number = F.least(F.bit_count(F.col("kind") - 1), F.lit(len(Kind)))
+    return F.get(F.array(*names), number)
+
+
+def _kinds() -> Column:
+    """All of them; tags are numbered only where they are of use."""
+    bits = F.array(*(F.lit(int(kind)) for kind in Kind))
+    count = F.least(F.size("logic"), F.lit(TAGS_MAX))
+    numbered = F.sequence(F.lit(_STEP), count * _STEP, F.lit(_STEP))
+    return F.when(F.size("logic") > 0, F.concat(bits, numbered)).otherwise(bits)
 
 
 def _shown(name: str) -> dict[int, str]:
@@ -201,8 +215,8 @@ def _tags(wanted: Wanted) -> list[Column]:
         for name in (f"tag_{n}" for n in range(len(wanted.tag_keys)))
     ]
     if wanted.tags:
-        shown = {**dict.fromkeys(_TAGGED, "tags"), **_shown("tags")}
-        columns.insert(0, _column("tags", shown, _TAGS_EMPTY))
+        shown: dict[int, str] = {**dict.fromkeys(_TAGGED, "tag_list"), LOGIC: _NO_TAGS}
+        columns.insert(0, _column("tags", shown, _TAGLESS))
     return columns
 
 

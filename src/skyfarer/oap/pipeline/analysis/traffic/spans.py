@@ -6,7 +6,7 @@
     operation, transmission_latency                    stands for, and what was done there
     minute, latency, status, component, type, http_code, rpc_code, tags, tag_0, …
     once                                      the kinds that it emits, however often it was called
-    logic                                     its logic endpoints, or null
+    logic                                     its tags if one is of a logic endpoint, else null
 
 What is left of the span (`refs`, `peer`, `span_type`, `span_layer`, `skip`) is for `callers`.
 """
@@ -31,12 +31,12 @@ from skyfarer.wire.messages import SpanLayer, SpanType
 INT_MAX: Final = 2**31 - 1
 _TYPES: Final = {SpanLayer.Http: "HTTP", SpanLayer.Database: "DATABASE", SpanLayer.MQ: "MQ"}
 _PEERS: Final = {
-    SpanLayer.Database: Layer.VIRTUAL_DATABASE,
-    SpanLayer.RPCFramework: Layer.GENERAL,
-    SpanLayer.Http: Layer.GENERAL,
-    SpanLayer.MQ: Layer.VIRTUAL_MQ,
-    SpanLayer.Cache: Layer.VIRTUAL_CACHE,
-    SpanLayer.FAAS: Layer.FAAS,
+    SpanLayer.Database: int(Layer.VIRTUAL_DATABASE),
+    SpanLayer.RPCFramework: int(Layer.GENERAL),
+    SpanLayer.Http: int(Layer.GENERAL),
+    SpanLayer.MQ: int(Layer.VIRTUAL_MQ),
+    SpanLayer.Cache: int(Layer.VIRTUAL_CACHE),
+    SpanLayer.FAAS: int(Layer.FAAS),
 }
 """Whom a span of that layer calls, when its address stands for no service that we know."""
 
@@ -49,21 +49,22 @@ def spans_of(
     if aliases is not None:
         called = (F.col("span_type") == SpanType.Exit) & (F.col("peer") == F.col("address"))
         spans = spans.join(F.broadcast(aliases), called, "left").drop("address")
-    keys = {f"tag_{n}": tags.last(F.col("told"), key) for n, key in enumerate(wanted.tag_keys)}
-    facts = {**_call(), **peer, **_virtual(Names(settings.naming)), **keys}
-    left = [*_LEFT, "tags"] if wanted.tags else _LEFT
+    asked = {f"tag_{n}": tags.last(key) for n, key in enumerate(wanted.tag_keys)}
+    logic = {"logic": F.when(_has_logic() & F.lit(settings.trace_analysis), F.col("tags"))}
+    facts = {**_call(), **peer, **_virtual(Names(settings.naming)), **asked, **logic}
+    left = [*_LEFT, "tag_list"] if wanted.tags else _LEFT
     made = spans.select(*left, *(value.alias(name) for name, value in facts.items()))
     return made.withColumn("once", _once())
 
 
 _LEFT: Final = (
-    *("service", "instance", "endpoint", "component", "logic"),
+    *("service", "instance", "endpoint", "component"),
     *("refs", "peer", "span_type", "span_layer", "skip"),
 )
 
 
 def _read(rows: DataFrame, settings: AnalysisSettings, wanted: Wanted) -> DataFrame:
-    """The fields of each span; names of its own are cut, and of its tags only a few are left."""
+    """The fields of each span, the names of its own cut; `keys` to look its tags up by."""
     names, span = Names(settings.naming), F.col("span")
     segments = rows.where(F.col("reason").isNull() & F.col("segment").isNotNull()).select(
         names.service(F.col("segment.service")).alias("service"),
@@ -81,43 +82,40 @@ def _read(rows: DataFrame, settings: AnalysisSettings, wanted: Wanted) -> DataFr
         "failed": span["isError"],
         "refs": span["refs"],
         "skip": span["skipAnalysis"] if settings.trace_analysis else F.lit(True),
-        "told": tags.told(span["tags"], wanted.tag_keys),
-        "logic": _logic(span, names, settings.trace_analysis),
+        "tags": span["tags"],
+        "keys": tags.keys_of(span["tags"]),
     }
     if wanted.tags:
-        fields["tags"] = tags.shown(span["tags"])
+        fields["tag_list"] = tags.shown(span["tags"])
     spans = segments.select("service", "instance", F.explode("spans").alias("span"))
     known = spans.where(span["spanType"].isin(SpanType.Entry, SpanType.Exit, SpanType.Local))
     return known.select("service", "instance", *(of.alias(name) for name, of in fields.items()))
 
 
-def _logic(span: Column, names: Names, looked_for: bool) -> Column:
+def _has_logic() -> Column:
     """A skipped entry span has none; a local one may be skipped and have some nevertheless."""
-    local = span["spanType"] == SpanType.Local
-    looked_at = local | ((span["spanType"] == SpanType.Entry) & ~span["skipAnalysis"])
-    found = tags.logic_endpoints(span["tags"], local, span["operationName"], names.endpoint)
-    return F.when(looked_at & F.lit(looked_for), found)
+    local, entry = (F.col("span_type") == of for of in (SpanType.Local, SpanType.Entry))
+    return (local | (entry & ~F.col("skip"))) & (tags.place(tags.LOGIC_ENDPOINT) > 0)
 
 
 def _call() -> Mapping[str, Column]:
     spent = F.col("end") - F.col("start")
     faas = F.col("span_layer") == SpanLayer.FAAS
-    code = tags.last(F.col("told"), *tags.HTTP_CODES).try_cast("int")
     return {
         "minute": F.floor(F.col("start") / MINUTE_MS),
         "latency": F.least(F.greatest(spent, F.lit(-INT_MAX)), F.lit(INT_MAX)).cast("int"),
         "status": ~F.col("failed"),
         "layer": F.when(faas, int(Layer.FAAS)).otherwise(int(Layer.GENERAL)),
         "type": _by_layer(_TYPES, "RPC"),
-        "http_code": F.coalesce(code, F.lit(0)),
-        "rpc_code": tags.last(F.col("told"), tags.RPC_CODE),
+        "http_code": tags.http_code(),
+        "rpc_code": tags.last(tags.RPC_CODE),
     }
 
 
 def _peer(settings: AnalysisSettings) -> Mapping[str, Column]:
     names, address = Names(settings.naming), F.col("peer")
     gateway = (F.col("span_layer") == SpanLayer.Http) & among(address, settings.gateways)
-    layers = _by_layer({layer: int(called) for layer, called in _PEERS.items()}, 0)
+    layers = _by_layer(_PEERS, int(Layer.UNDEFINED))
     return {
         "peer_service": names.service(address),
         "peer_instance": names.instance(address),
@@ -139,17 +137,16 @@ def _peer_by_alias(settings: AnalysisSettings) -> Mapping[str, Column]:
 
 def _virtual(names: Names) -> Mapping[str, Column]:
     """The service is null for a span that stands for none."""
-    told, peer = F.col("told"), F.col("peer")
+    peer, entry = F.col("peer"), F.col("span_type") == SpanType.Entry
     database, cache, mq = (
         F.col("span_layer") == layer
         for layer in (SpanLayer.Database, SpanLayer.Cache, SpanLayer.MQ)
     )
-    type_ = nonblank(tags.last(told, tags.CACHE_TYPE))
+    type_ = nonblank(tags.last(tags.CACHE_TYPE))
     local = F.concat(type_, F.lit("-local"))
     broker = F.coalesce(nonblank(F.get("refs", F.lit(0))["networkAddressUsedAtPeer"]), peer)
-    topic, queue = (nonblank(tags.last(told, key)) for key in (tags.MQ_TOPIC, tags.MQ_QUEUE))
-    late = tags.whole(tags.last(told, tags.TRANSMISSION), "long")
-    entry = F.col("span_type") == SpanType.Entry
+    topic, queue = (nonblank(tags.last(key)) for key in (tags.MQ_TOPIC, tags.MQ_QUEUE))
+    late = tags.whole(tags.last(tags.TRANSMISSION), "long")
     done = F.when(entry, "Consume").otherwise("Produce")
     return {
         "virtual_service": names.service(
@@ -168,7 +165,7 @@ def _virtual(names: Names) -> Mapping[str, Column]:
 
 
 def _operation() -> Column:
-    written = tags.last(F.col("told"), tags.CACHE_OPERATION)
+    written = tags.last(tags.CACHE_OPERATION)
     return F.when(written == "write", "Write").when(written == "read", "Read").otherwise("Others")
 
 
@@ -193,7 +190,9 @@ def _once() -> Column:
     )
 
 
-def _by_layer(table: Mapping[int, str | int], otherwise: str | int) -> Column:
+def _by_layer(
+    table: Mapping[SpanLayer, str] | Mapping[SpanLayer, int], otherwise: str | int
+) -> Column:
     value = F.lit(otherwise)
     for layer, of in table.items():
         value = F.when(F.col("span_layer") == layer, of).otherwise(value)
