@@ -15,6 +15,7 @@ from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.names import with_names
 from skyfarer.oap.pipeline.analysis.v2 import segment_of
 from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import v2_register
 from skyfarer.wire.messages import v2_trace as v2
 from skyfarer.wire.rpc import Kind
 
@@ -154,7 +155,9 @@ def test_all_that_a_v2_segment_says_is_found_in_the_form_of_segments(
         networkAddressId=9,
         parentEndpointId=7,
     )
-    told = span(refs=[ref], peer="mq:1", spanLayer="MQ", componentId=41, spanType="Local")
+    tag = v2_register.KeyStringValuePair(key="mq.topic", value="t")
+    local_span = {"spanLayer": "MQ", "componentId": 41, "spanType": "Local", "tags": [tag]}
+    told = span(refs=[ref], peer="mq:1", **local_span)
     registered.keep(Kind.V2_SEGMENT, upstream(1, span(1, peerId=9), told))
     rows = registered.batch(0, 1, decoder).withColumn("v2", only("v2"))
     named = with_names(rows, F.col("v2").isNotNull(), registered.inventories)
@@ -162,6 +165,7 @@ def test_all_that_a_v2_segment_says_is_found_in_the_form_of_segments(
     exit_span, local = made["segment"]["spans"]
     assert (exit_span["peer"], exit_span["parentSpanId"]) == ("db:5432", 0)
     assert (local["peer"], local["spanLayer"], local["componentId"]) == ("mq:1", 4, 41)
+    assert local["tags"] == [{"key": "mq.topic", "value": "t"}]
     assert local["refs"] == [
         {
             "refType": 1,
