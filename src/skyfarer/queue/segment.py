@@ -55,7 +55,7 @@ from skyfarer.queue.records import (
 )
 from skyfarer.queue.recovery import Tail
 
-WARM_BYTES: Final = 192 * KIB  # of a batch at a time: source and copy stay in a second cache
+WARM_BYTES: Final = 256 * KIB  # of a batch at a time: source and copy stay in a second cache
 
 
 class Segment:
@@ -64,7 +64,7 @@ class Segment:
     `room` is the longest single record it takes, -1 when it takes none.
     """
 
-    def __init__(self, disk: Disk, directory: Path, meta: Meta, number: int) -> None:
+    def __init__(self, disk: Disk, path: Path, meta: Meta, number: int) -> None:
         geometry = meta.geometry
         self.number = number
         self.first = 0
@@ -83,7 +83,7 @@ class Segment:
         self._start = 0
         self._entries: array[int] = array("I")
         self._entered = (0, 0)
-        self._path = geometry.path(directory, number)
+        self._path = path
         self._disk = disk
         self._pwrite = disk.pwrite
         self._fd, self._map = _open(disk, self._path, geometry.payload_offset)
@@ -219,7 +219,7 @@ class Segment:
 
 
 def free_segment(
-    disk: Disk, directory: Path, meta: Meta, number: int, used_slots: int, durable: bool
+    disk: Disk, path: Path, meta: Meta, number: int, used_slots: int, durable: bool
 ) -> Segment:
     """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
     index behind `used_slots` is known to be zero.
@@ -228,12 +228,11 @@ def free_segment(
     file that could not be synced is removed, so that the next attempt has another one.
     """
     geometry = meta.geometry
-    path = geometry.path(directory, number)
     if not has_size(path, geometry.segment_bytes):
         blank = bytes(geometry.payload_offset)
         create_whole(disk, path, blank, geometry.segment_bytes, durable)
-        return Segment(disk, directory, meta, number)
-    segment = Segment(disk, directory, meta, number)
+        return Segment(disk, path, meta, number)
+    segment = Segment(disk, path, meta, number)
     try:
         segment.wipe(used_slots, durable)
     except BaseException:
@@ -246,7 +245,8 @@ def free_segment(
 
 def resumed_segment(disk: Disk, directory: Path, meta: Meta, tail: Tail) -> Segment:
     """The newest segment after recovery, open behind its last record."""
-    segment = Segment(disk, directory, meta, tail.extent.number)
+    number = tail.extent.number
+    segment = Segment(disk, meta.geometry.path(directory, number), meta, number)
     segment.resume(tail)
     return segment
 
