@@ -59,9 +59,9 @@ def main() -> None:
         with queue_in(directory / "batches") as (writer, consumer, reader):
             ours = appending(writer, consumer, 100)
             report("queue_append_8k_by_100_to_pwrite", ours, single, 1.15)
-            limit = BareRing(directory / "bare-batches").writing(100)
-            report("queue_append_8k_by_100_to_pwritev", ours, limit, None)
-            report("queue_read_runs_to_file_read", reading(reader), ring.reading(), 1.3)
+            alike = BareRing(directory / "bare-batches")
+            report("queue_append_8k_by_100_to_pwritev", ours, alike.writing(100), None)
+            report("queue_read_runs_to_file_read", reading(reader), alike.reading(), 1.3)
         with queue_in(directory / "durable", "fsync") as (writer, consumer, _):
             for batch in (10, 100):
                 ours = appending(writer, consumer, batch)
