@@ -27,7 +27,8 @@ def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
     payload, which never passes through Spark.
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
-    last in the list; it fails when any of its spans does.
+    last in the list; it fails when any of its spans does. Rows with a `reason` are told too, so no
+    number in them may stop the batch: a latency beyond 64 bits is null.
     """
     spans = F.col("segment.spans")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
@@ -49,7 +50,7 @@ def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
             naming.endpoint_chars_max,
         ).alias("endpoint"),
         start.alias("start_time"),
-        (end - start).alias("latency"),
+        F.try_subtract(end, start).alias("latency"),
         F.exists(spans, lambda s: s["isError"]).alias("is_error"),
         F.coalesce("properties.service", "ping.service").alias("beat_service"),
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),

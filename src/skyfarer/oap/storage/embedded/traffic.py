@@ -1,6 +1,6 @@
 """What there is: services, instances and endpoints, from the rows that speak of them.
 
-service_traffic   a row a name and layer, keyed by the layer's number
+service_traffic   a row a name and layer, keyed by the layer's number; time_bucket is its first sign
 instance_traffic  a row an instance; time_bucket and last_ping are its first and last sign
 endpoint_traffic  a row an endpoint, the same; one merely heard of has last_ping 0
 """
@@ -19,10 +19,12 @@ from skyfarer.oap.storage.embedded.merging import Numbers
 
 SOURCES: Final = frozenset({"Service", "ServiceInstance", "Endpoint", SERVICE_META, ENDPOINT_META})
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)
-_SERVICES: Final = f"""INSERT OR IGNORE INTO service_traffic
+_SERVICES: Final = f"""INSERT INTO service_traffic
     SELECT part || '.' || layer, service_id, name,
         coalesce(MAP {{{_NAMES}}}[layer], '{Layer.UNDEFINED.name}'), min(bucket)
-    FROM heard GROUP BY ALL"""
+    FROM heard GROUP BY ALL
+    ON CONFLICT DO UPDATE SET time_bucket = excluded.time_bucket
+    WHERE time_bucket > excluded.time_bucket"""
 _PARTS: Final = """INSERT INTO {kind}_traffic BY NAME
     SELECT id, service_id, name, min(bucket) AS time_bucket, {last_ping} AS last_ping
     FROM heard WHERE name <> '' GROUP BY ALL
