@@ -387,8 +387,7 @@ def test_a_choice_that_changes_nothing_yet_is_reported_and_a_default_is_not() ->
     environ = {"SW_SLOW_DB_THRESHOLD": "default:100", "SW_FORCE_SAMPLE_ERROR_SEGMENT": "false"}
 
     assert load_application(None, environ).warnings == (
-        "application.yml: agent-analyzer.default: forceSampleErrorSegment, slowDBAccessThreshold:"
-        " read but not used yet",
+        "application.yml: agent-analyzer.default: slowDBAccessThreshold: read but not used yet",
     )
 
 

@@ -125,6 +125,14 @@ class MemoryReader:
         self._admit()
         return []
 
+    def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
     def progress(self, partition: str) -> Applied:
         self._admit()
         return Applied(0, self.books.delivered, self.books.dropped)

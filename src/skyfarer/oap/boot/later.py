@@ -61,12 +61,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         dayMetricsDataTTL monthMetricsDataTTL otherMetricsDataTTL syncThreads maxSyncOperationNum
         """
     ),
-    ("agent-analyzer", "default"): _names(
-        """
-        traceSamplingPolicySettingsFile meterAnalyzerActiveFiles maxSlowSQLLength sampleRate
-        slowTraceSegmentThreshold
-        """
-    ),
+    ("agent-analyzer", "default"): _names("meterAnalyzerActiveFiles maxSlowSQLLength"),
     ("receiver-sharing-server", "default"): _names(
         f"""
         {_REST} {_GRPC} host contextPath jettyMinThreads jettyMaxThreads jettyIdleTimeOut
@@ -81,11 +76,9 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
 
 # Keys that are read and checked already; a value other than the default is reported like the above.
 WITHOUT_EFFECT: Final[Mapping[tuple[str, str], frozenset[str]]] = {
-    ("core", "default"): _names("searchableTracesTags"),
     ("agent-analyzer", "default"): _names(
         """
-        segmentStatusAnalysisStrategy forceSampleErrorSegment slowDBAccessThreshold
-        slowCacheReadThreshold slowCacheWriteThreshold
+        slowDBAccessThreshold slowCacheReadThreshold slowCacheWriteThreshold
         """
     ),
 }

@@ -140,10 +140,12 @@ class Analysed:
     """What one micro-batch says of one source partition, and how far it has read it.
 
     `segments`: segment_id, trace_id, service, instance, endpoint, minute, start_time, latency,
-    is_error, kind, data_binary; one row a stored segment, and `kind` (wire.rpc.Kind) says what its
-    bytes are. `metrics`: by source (a key of `core.entities.ENTITIES`, or one of its sources
-    without metrics) what it adds; from the same rows follow services, instances, endpoints,
-    relations and aliases. `records`: sequence, kind, minute (of its arrival), payload; what nothing
+    is_error, tags, kind, data_binary; one row a stored segment. `kind` (wire.rpc.Kind) says what
+    its bytes are, `tags` (a list of `key=value`) what it is found by. `unsampled`: segment_id and
+    minute of segments that are not stored, but known, so that a resend counts only once. `metrics`:
+    by source (a key of `core.entities.ENTITIES`, or one of its sources without metrics) what it
+    adds; from the same rows follow services, instances, endpoints, relations and aliases.
+    `records`: sequence, kind, minute (of its arrival), payload; what nothing
     analyses yet, kept whole. `minute` is an epoch minute everywhere: the provider turns it into
     buckets. `inventories` are distinct, and have no id: each is combined with what is stored, or
     given the next id of its scope.
@@ -154,6 +156,7 @@ class Analysed:
     end: int
     segments: pa.Table
     metrics: Mapping[str, Deltas]
+    unsampled: pa.Table | None = None
     records: pa.Table | None = None
     inventories: Sequence[Inventory] = ()
     heartbeats: Sequence[Heartbeat] = ()
@@ -166,7 +169,7 @@ class Writer(Protocol):
         """The next sequence wanted of that partition; 0 for one never seen."""
 
     def known_segments(self, ids: pa.Array, minutes: pa.Array) -> Iterable[str]:
-        """Which of the ids are stored already; `minutes` (epoch) says in which days to look."""
+        """Which of the ids came already; `minutes` (epoch) says in which days to look."""
 
     def apply(self, batch: Analysed) -> None:
         """Store it and move the offset, in one transaction; durable on return.

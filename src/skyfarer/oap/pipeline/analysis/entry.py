@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-ENTRY = 0
+from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
+
 MINUTE_MS = 60_000
 
 
@@ -22,12 +23,12 @@ class NamingSettings:
     endpoint_chars_max: int = 150
 
 
-def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
+def records(rows: DataFrame, naming: NamingSettings, kept: KeptSettings) -> DataFrame:
     """One small row a record of the queue (of an OTLP export: a span, with its bytes), all but the
     payload, which never passes through Spark.
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
-    last in the list; it fails when any of its spans does.
+    last in the list.
     """
     spans = F.col("segment.spans")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
@@ -50,7 +51,8 @@ def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
         ).alias("endpoint"),
         start.alias("start_time"),
         (end - start).alias("latency"),
-        F.exists(spans, lambda s: s["isError"]).alias("is_error"),
+        failed(spans, kept.failed_by).alias("is_error"),
+        found_by(spans, kept.searchable_tags).alias("tags"),
         F.coalesce("properties.service", "ping.service").alias("beat_service"),
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
         F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
