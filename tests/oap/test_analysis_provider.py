@@ -51,6 +51,9 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
             sampleRate=9,
             forceSampleErrorSegment=False,
             segmentStatusAnalysisStrategy="FROM_FIRST_SPAN",
+            slowDBAccessThreshold="default:1",
+            slowCacheReadThreshold="Redis:2",
+            slowCacheWriteThreshold="",
         )
     )
     offer, queue = Offer(provider), IngestQueue()
@@ -67,6 +70,10 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
     assert not analysis.sampling.errors
     assert analysis.kept.failed_by == "FROM_FIRST_SPAN"
     assert "http.method" in analysis.kept.searchable_tags
+    slow = analysis.kept.slow
+    assert (slow.database_ms, slow.cache_read_ms, slow.cache_write_ms) == (
+        *({"default": 1}, {"redis": 2}, {}),
+    )
     assert isinstance(offered, Plan) and "ServiceInstanceJVMCPU" in str(offered)
     assert [source.source for source in settings.plan.sources] == ["Service"]
 

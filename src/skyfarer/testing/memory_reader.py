@@ -9,6 +9,7 @@ from datetime import tzinfo
 from threading import Event
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.slow import Slow, SlowStatement
 from skyfarer.oap.core.storage import Applied, Endpoint, Instance, Service, Value
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
@@ -130,6 +131,12 @@ class MemoryReader:
         return []
 
     def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def slowest(
+        self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
+    ) -> list[SlowStatement]:
         self._admit()
         return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from oap.pipeline.bench import BUCKET, NOON, Bench, Calls
 from skyfarer.oap.core.sampling import Policy, Sampling
+from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.pipeline.analysis.kept import TAGS_MAX, KeptSettings, failed, found_by
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.slow import SlowSettings
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import KeyStringValuePair, SegmentObject, SpanObject
@@ -118,3 +121,66 @@ def test_a_segment_that_is_not_sampled_is_measured_and_never_stored(
     assert bench.storage.tag_values("db.type", between, 9) == ["bad", "in", "slow"]
     page = bench.storage.traces(TraceCondition(tags=("db.type=in",)), TraceOrder.DURATION, 0, 9)
     assert [one.segment_id for one in page] == ["in"]
+
+
+def slow_span(number: int, latency_ms: int, layer: str, peer: str, **tags: str) -> SpanObject:
+    made = span(number, "Exit", **tags)
+    made.endTime, made.spanLayer, made.peer = NOON + latency_ms, layer, peer
+    return made
+
+
+def query(number: int, latency_ms: int, **tags: str) -> SpanObject:
+    return slow_span(number, latency_ms, "Database", "db", **tags)
+
+
+def command(number: int, latency_ms: int, peer: str, **tags: str) -> SpanObject:
+    told = {"cache_type": "redis", "cache_cmd": "get", "cache_key": "k", "cache_op": "read"}
+    return slow_span(number, latency_ms, "Cache", peer, **(told | tags))
+
+
+SLOW = [
+    query(1, 101, db_type="SQL", db_statement="SELECT 1"),
+    query(2, 100, db_type="sql", db_statement="just not slow"),
+    query(3, 11, db_type="mongodb", db_statement="x" * 2_001),
+    query(4, 999, db_type="sql", db_statement=" "),
+    query(5, 999, db_statement="no type"),
+    slow_span(6, 999, "Http", "db", db_type="sql", db_statement="no database"),
+    command(7, 6, "r:1"),
+    command(8, 5, "r:1"),
+    command(9, 8, " ", cache_op="write", cache_type="Redis"),
+    command(10, 999, "r:1", cache_op="other"),
+    command(11, 999, "r:1", cache_type="lru"),
+    command(12, 999, "r:1", cache_type=""),
+]
+THRESHOLDS = SlowSettings({"default": 100, "mongodb": 10}, {"redis": 5}, {"default": 7})
+FOUND = {
+    Slow.DATABASE: [("s-1", "db.0", "SELECT 1", 101), ("s-3", "db.0", "x" * 2_000, 11)],
+    Slow.SERVICE_DATABASE: [("s-1", "s.1", "SELECT 1", 101), ("s-3", "s.1", "x" * 2_000, 11)],
+    Slow.CACHE_READ: [("s-7", "r:1.0", "get k", 6)],
+    Slow.CACHE_WRITE: [("s-9", "Redis-local.0", "get k", 8)],
+}
+
+
+def test_slow_statements_and_commands_are_kept_of_whom_they_asked(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    kept, nothing = KeptSettings(slow=THRESHOLDS), Sampling(Policy(0))
+    bench = Bench(tmp_path, spark, AnalysisSettings(kept=kept, sampling=nothing))
+    bench.start(tmp_path / "skyfarer.duckdb")
+    bench.append(segment_of("s", *SLOW), segment_of("s", *SLOW), segment_of("calm", CALM))
+    bench.apply()
+    between = (20261115120000, 20261115120000)
+    found = {one: bench.storage.slowest(one, None, between, 99) for one in Slow}
+    bench.stop()
+    assert {
+        what: [(one.id, _readable(one.entity_id), one.statement, one.latency) for one in some]
+        for what, some in found.items()
+    } == FOUND
+    assert {(one.trace_id, one.timestamp) for some in found.values() for one in some} == {
+        ("t", NOON)
+    }
+
+
+def _readable(entity_id: str) -> str:
+    name, _, flag = entity_id.partition(".")
+    return f"{b64decode(name).decode()}.{flag}"

@@ -74,14 +74,5 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ("telemetry", "prometheus"): _names("sslEnabled sslKeyPath sslCertChainPath"),
 }
 
-# Keys that are read and checked already; a value other than the default is reported like the above.
-WITHOUT_EFFECT: Final[Mapping[tuple[str, str], frozenset[str]]] = {
-    ("agent-analyzer", "default"): _names(
-        """
-        slowDBAccessThreshold slowCacheReadThreshold slowCacheWriteThreshold
-        """
-    ),
-}
-
 # Whoever sets one of these believes to be protected: to go on without it would be a lie.
 PROTECTION: Final = frozenset({"sslEnabled"})

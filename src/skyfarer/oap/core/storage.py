@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.inventory import Inventory
+from skyfarer.oap.core.slow import SlowReader
 from skyfarer.oap.core.traces import TraceReader
 
 if TYPE_CHECKING:
@@ -145,10 +146,11 @@ class Analysed:
     minute of segments that are not stored, but known, so that a resend counts only once. `metrics`:
     by source (a key of `core.entities.ENTITIES`, or one of its sources without metrics) what it
     adds; from the same rows follow services, instances, endpoints, relations and aliases.
-    `records`: sequence, kind, minute (of its arrival), payload; what nothing
-    analyses yet, kept whole. `minute` is an epoch minute everywhere: the provider turns it into
-    buckets. `inventories` are distinct, and have no id: each is combined with what is stored, or
-    given the next id of its scope.
+    `slow`: what (the name of a `core.slow.Slow`), service, statement, latency, start_time, minute,
+    id, trace_id; of these the slowest of a service and minute are kept. `records`: sequence, kind,
+    minute (of its arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch
+    minute everywhere: the provider turns it into buckets. `inventories` are distinct, and have no
+    id: each is combined with what is stored, or given the next id of its scope.
     """
 
     partition: str
@@ -157,6 +159,7 @@ class Analysed:
     segments: pa.Table
     metrics: Mapping[str, Deltas]
     unsampled: pa.Table | None = None
+    slow: pa.Table | None = None
     records: pa.Table | None = None
     inventories: Sequence[Inventory] = ()
     heartbeats: Sequence[Heartbeat] = ()
@@ -183,7 +186,7 @@ class Writer(Protocol):
         has changed."""
 
 
-class Reader(TraceReader, Protocol):
+class Reader(TraceReader, SlowReader, Protocol):
     def services(self, layer: str | None) -> list[Service]:
         """All, or those of a layer; the virtual ones (databases, caches, queues) too."""
 

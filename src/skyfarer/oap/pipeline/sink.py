@@ -45,6 +45,7 @@ from skyfarer.oap.pipeline.outcomes import (
 )
 from skyfarer.oap.pipeline.payloads import Payloads
 from skyfarer.oap.pipeline.sampling import sampled
+from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.rows import UNANALYSED
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -55,7 +56,7 @@ from skyfarer.wire.rpc import Kind
 DUPLICATE = "duplicate"
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
-    *("start_time", "latency", "is_error", "tags", "data"),
+    *("start_time", "latency", "is_error", "tags", "slow", "data"),
 ]
 _UNANALYSED = pa.array(sorted(UNANALYSED), pa.int32())
 
@@ -111,6 +112,7 @@ class BatchSink:
         end = checked_end(rows, first)
         minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
+        slow, segments = slow_statements(segments), segments.drop_columns("slow")
         chosen, unsampled = sampled(segments, self._settings.sampling)
         bad, expired = told_apart(unsound(rows))
         parked, kept = self._parked(bad), self._kept(rows, minute)
@@ -124,6 +126,7 @@ class BatchSink:
             end=end,
             segments=self._with_bytes(chosen),
             unsampled=unsampled,
+            slow=slow,
             metrics=self._deltas(fresh, repeated) if segments.num_rows else {},
             records=kept,
             inventories=_inventories(fresh, kinds),

@@ -24,7 +24,7 @@ from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
 from skyfarer.oap.boot.sampling import sampling_policies
-from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
+from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig, thresholds_ms
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
@@ -39,6 +39,7 @@ from skyfarer.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+    from skyfarer.oap.pipeline.analysis.slow import SlowSettings
     from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 
 
@@ -181,9 +182,16 @@ class AnalysisProvider(Provider):
             kept=KeptSettings(
                 failed_by=self._config.segmentStatusAnalysisStrategy,
                 searchable_tags=core.searchableTracesTags,
+                slow=self._slow(),
             ),
             sampling=self._sampling,
         )
+
+    def _slow(self) -> SlowSettings:
+        from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+
+        keys = ("slowDBAccessThreshold", "slowCacheReadThreshold", "slowCacheWriteThreshold")
+        return SlowSettings(*(thresholds_ms(key, getattr(self._config, key)) for key in keys))
 
 
 def _parallelism(master: str) -> int:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
+from skyfarer.oap.pipeline.analysis.slow import slow_spans
 
 MINUTE_MS = 60_000
 
@@ -53,6 +54,7 @@ def records(rows: DataFrame, naming: NamingSettings, kept: KeptSettings) -> Data
         (end - start).alias("latency"),
         failed(spans, kept.failed_by).alias("is_error"),
         found_by(spans, kept.searchable_tags).alias("tags"),
+        slow_spans(spans, kept.slow, naming.service_chars_max).alias("slow"),
         F.coalesce("properties.service", "ping.service").alias("beat_service"),
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
         F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),

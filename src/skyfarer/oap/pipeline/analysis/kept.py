@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
+
+from skyfarer.oap.pipeline.analysis.slow import SlowSettings
 
 ENTRY: Final = 0
 TAG_CHARS_MAX: Final = 256
@@ -23,6 +25,7 @@ class KeptSettings:
 
     failed_by: Strategy = "FROM_SPAN_STATUS"
     searchable_tags: tuple[str, ...] = ()
+    slow: SlowSettings = field(default_factory=SlowSettings)
 
 
 def failed(spans: Column, strategy: Strategy) -> Column:

@@ -18,6 +18,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.layers import layer_named
+from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
 from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
 from skyfarer.oap.storage.embedded import (
@@ -26,6 +27,7 @@ from skyfarer.oap.storage.embedded import (
     metrics,
     relations,
     schema,
+    slow,
     tags,
     traffic,
 )
@@ -95,6 +97,8 @@ class Writes(ABC):
         self._store_segments(cursor, batch.segments)
         if batch.unsampled is not None:
             self._store_unsampled(cursor, batch.unsampled)
+        if batch.slow is not None:
+            self._store_slow(cursor, batch.slow)
         aliased = [
             self._store_source(cursor, tables, source, deltas)
             for source, deltas in batch.metrics.items()
@@ -144,6 +148,12 @@ class Writes(ABC):
                 SELECT segment_id FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
+
+    def _store_slow(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        told = set(rows["what"].to_pylist())
+        for day in self._brought(cursor, rows):
+            for what in (one for one in Slow if one.name in told):
+                slow.store(cursor, what, day)
 
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
