@@ -118,9 +118,9 @@ def _asked(condition: TraceCondition) -> tuple[list[str], dict[str, object]]:
     values = {name: getattr(condition, name) for name in _TESTS}
     values = {name: value for name, value in values.items() if value is not None}
     tests = [_TESTS[name] for name in values]
-    if condition.tags:
-        tests.append("list_has_all(tags, $tags)")
-        values["tags"] = list(condition.tags)
+    for number, tag in enumerate(condition.tags):
+        tests.append(f"list_contains(tags, $tag_{number})")  # faster than list_has_all of one
+        values[f"tag_{number}"] = tag
     if condition.between is not None:
         tests.append("time_bucket BETWEEN $first AND $last")
         values["first"], values["last"] = condition.between
