@@ -30,6 +30,7 @@ SEGMENTS = pa.schema(
         "start_time": pa.int64(),
         "latency": pa.int64(),
         "is_error": pa.bool_(),
+        "tags": pa.list_(pa.string()),
         "kind": pa.int32(),
         "data_binary": pa.binary(),
     }
@@ -49,7 +50,7 @@ SUMS = dict.fromkeys(("calls", "latency_sum", "errors"), Merge.SUM)
 def segment(segment_id: str, at_ms: int = NOON, **other: Any) -> dict[str, Any]:
     row = {"segment_id": segment_id, "trace_id": "t", "service": "shop", "instance": "shop-1"}
     row |= {"endpoint": "/pay", "minute": at_ms // 60_000, "start_time": at_ms}
-    row |= {"latency": 12, "is_error": False, "kind": 1, "data_binary": b"\x00raw"}
+    row |= {"latency": 12, "is_error": False, "kind": 1, "data_binary": b"\x00raw", "tags": []}
     return row | other
 
 
@@ -167,6 +168,15 @@ class StorageContract(InventoryContract):
         both = pa.chunked_array([[MINUTE, MINUTE + 1440, MINUTE]])
         assert sorted(storage.known_segments(wanted, both)) == ["a", "b"]
         assert list(storage.known_segments(wanted, _minutes(3))) == ["a"]
+
+    def test_a_segment_that_is_not_stored_is_known_all_the_same(self, storage: Any) -> None:
+        minutes = {"segment_id": ["b", "c"], "minute": [MINUTE, MINUTE + 1440]}
+        storage.apply(batch(0, 3, [segment("a")], unsampled=pa.table(minutes)))
+        wanted, both = pa.chunked_array([["a", "b", "c", "d"]]), [MINUTE, MINUTE + 1440]
+        days = pa.chunked_array([both + both])
+        assert sorted(storage.known_segments(wanted, days)) == ["a", "b", "c"]
+        assert [one.brief.segment_id for one in storage.trace("t", 9, 999)] == ["a"]
+        assert storage.progress("queue-a") == Applied(3, 3, {})
 
     def test_entities_are_listed_with_the_ids_of_the_protocol(self, storage: Any) -> None:
         storage.apply(batch(0, 2, deltas=[delta(), delta(service=" ", instance="", endpoint="é")]))

@@ -1,4 +1,4 @@
-"""The files beside application.yml: gateways and Apdex thresholds."""
+"""The files beside application.yml: gateways, Apdex thresholds and sampling."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from skyfarer.base.errors import ConfigError
 from skyfarer.oap.boot.apdex import SERVICES_MAX, apdex_thresholds_ms
 from skyfarer.oap.boot.gateways import gateway_addresses
+from skyfarer.oap.boot.sampling import STOCK, sampling_policies
+from skyfarer.oap.core.sampling import Policy, Sampling
 
 GATEWAYS = """
 gateways:
@@ -76,3 +78,40 @@ def test_thresholds_are_bounded(file: Path) -> None:
     file.write_text("\n".join(f"service-{number}: 1" for number in range(SERVICES_MAX + 1)))
     with pytest.raises(ConfigError, match="has 1001 entries, more than 1000"):
         apdex_thresholds_ms(file)
+
+
+def test_a_sampling_policy_goes_before_the_numbers_of_the_configuration(file: Path) -> None:
+    file.write_text("default: {rate: 5}\nservices: [{name: a, duration: 30}, {name: b, rate: 0}]")
+    sampling = sampling_policies(file, Policy(9, 40), errors=False)
+
+    assert [sampling.rate(name) for name in "abc"] == [5, 0, 5]
+    assert [sampling.duration_ms(name) for name in "abc"] == [30, 40, 40]
+    assert not sampling.errors
+
+
+def test_a_stock_sampling_file_need_not_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    for absent in (None, STOCK):
+        assert sampling_policies(absent, Policy(9, 40), True) == Sampling(Policy(9, 40))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("default: {rate: 10001}", "rate must be between 0 and 10000"),
+        ("default: {duration: -2}", "duration must be milliseconds, or -1"),
+        ("services: [{rate: 1}]", "name must be that of a service"),
+        ("default: {rat: 1}", "did you mean 'rate'?"),
+    ],
+)
+def test_a_sampling_policy_that_cannot_be_read_is_one_sentence(
+    file: Path, text: str, sentence: str
+) -> None:
+    file.write_text(text)
+
+    with pytest.raises(ConfigError) as refused:
+        sampling_policies(file, Policy(), True)
+    assert sentence in str(refused.value) and "beside.yml" in str(refused.value)

@@ -383,20 +383,6 @@ def test_the_analyzers_keys_have_the_originals_defaults_and_forms() -> None:
     )
 
 
-def test_a_choice_that_changes_nothing_yet_is_reported_and_a_default_is_not() -> None:
-    environ = {"SW_SLOW_DB_THRESHOLD": "default:100", "SW_FORCE_SAMPLE_ERROR_SEGMENT": "false"}
-
-    assert load_application(None, environ).warnings == (
-        "application.yml: agent-analyzer.default: forceSampleErrorSegment, slowDBAccessThreshold:"
-        " read but not used yet",
-    )
-
-
-def test_only_keys_there_are_can_be_without_effect() -> None:
-    for provider, keys in later.WITHOUT_EFFECT.items():
-        assert keys <= {field.name for field in fields(CONFIGS[provider])}
-
-
 def test_a_protection_that_cannot_be_given_is_refused(file: Path) -> None:
     text = "telemetry:\n  selector: prometheus\n  prometheus:\n    sslEnabled: ${ASKED:false}\n"
 

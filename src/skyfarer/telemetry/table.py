@@ -300,6 +300,11 @@ PIPELINE_KEPT: Final = Metric(
     "Records that nothing analyses, stored as they came; counted as stored as well.",
     ("kind",),
 )
+PIPELINE_UNSAMPLED: Final = Metric(
+    "pipeline_unsampled_total",
+    Kind.COUNTER,
+    "Segments that were analysed and, as the sampling policy says, not stored.",
+)
 PIPELINE_BATCH_SECONDS: Final = Metric(
     "pipeline_batch_seconds", Kind.GAUGE, "Duration of the last micro-batch."
 )

@@ -9,6 +9,7 @@ from datetime import tzinfo
 from threading import Event
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.slow import Slow, SlowStatement
 from skyfarer.oap.core.storage import Applied, Endpoint, Instance, Service, Value
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
@@ -122,6 +123,20 @@ class MemoryReader:
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
+        self._admit()
+        return []
+
+    def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def slowest(
+        self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
+    ) -> list[SlowStatement]:
         self._admit()
         return []
 

@@ -89,13 +89,15 @@ class Inventories:
 class Bench:
     """A queue, a storage and the sink between them."""
 
-    def __init__(self, directory: Path, spark: SparkSession) -> None:
+    def __init__(
+        self, directory: Path, spark: SparkSession, settings: AnalysisSettings = SETTINGS
+    ) -> None:
         self._spark = spark
         self.directory = directory / "queue"
-        settings = QueueSettings(
+        queue = QueueSettings(
             self.directory, MIB, 8 * MIB, record_bytes_max=MIB // 4, consumers=("analysis",)
         )
-        self.writer = Writer(settings)
+        self.writer = Writer(queue)
         self.storage = EmbeddedStorage()
         self.reader = Reader(self.directory)
         self.consumer = Consumer(self.directory, "analysis")
@@ -108,8 +110,8 @@ class Bench:
             self.inventories,
             self.reader,
             self.consumer,
-            Metrics(PLAN, SETTINGS),
-            SETTINGS,
+            Metrics(PLAN, settings),
+            settings,
             self.registry,
             self.clock,
             self._note_applied,
@@ -166,5 +168,6 @@ class Bench:
         }
 
     def stored(self) -> list[tuple[object, ...]]:
-        rows = self.storage._cursor().execute("FROM segment_20261115 ORDER BY segment_id")
-        return rows.fetchall()
+        """The segments, without their tags."""
+        query = "SELECT * EXCLUDE (tags) FROM segment_20261115 ORDER BY segment_id"
+        return self.storage._cursor().execute(query).fetchall()

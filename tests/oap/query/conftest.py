@@ -175,6 +175,7 @@ def row_of(message: SegmentObject) -> dict[str, Any]:
         endpoint=message.spans[-1].operationName,
         latency=max(span.endTime for span in message.spans) - start_ms,
         is_error=any(span.isError for span in message.spans),
+        tags=[f"{tag.key}={tag.value}" for span in message.spans for tag in span.tags],
     )
 
 

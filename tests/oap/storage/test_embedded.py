@@ -17,6 +17,7 @@ from contracts.storage_contract import NOON, StorageContract, batch, calls_of, d
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
+from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
 
 
@@ -47,6 +48,7 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
     first.stop()
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP INDEX segment_20261115_trace_id")
+        connection.execute("ALTER TABLE segment_20261115 DROP COLUMN tags")
         connection.execute("ALTER TABLE segment_20261115 DROP COLUMN kind")
         connection.execute("UPDATE schema_version SET version = 1")
     for _ in range(2):
@@ -60,6 +62,27 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
         versions = connection.execute("FROM schema_version").fetchall()
     assert kinds == [("a", 1), ("later-1", 31), ("later-2", 31)]
     assert versions == [(schema.VERSION,)]
+
+
+def test_segments_of_the_third_version_are_given_tags(tmp_path: Path) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    storage = EmbeddedStorage()
+    storage.start(path, UTC)
+    storage.apply(batch(0, 1, [segment("a")]))
+    storage.stop()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP INDEX segment_20261115_trace_id")
+        connection.execute("ALTER TABLE segment_20261115 DROP COLUMN tags")
+        connection.execute(schema.segment_index(20261115))
+        connection.execute("UPDATE schema_version SET version = 3")
+    storage.start(path, UTC)
+    storage.apply(batch(1, 2, [segment("b", tags=["k=v"])]))
+    briefs = [
+        storage.traces(TraceCondition(tags=tags), TraceOrder.DURATION, 0, 9)
+        for tags in ((), ("k=v",))
+    ]
+    storage.stop()
+    assert [[one.segment_id for one in some] for some in briefs] == [["a", "b"], ["b"]]
 
 
 def test_metrics_of_the_second_version_are_kept_under_another_name(

@@ -135,7 +135,6 @@ class _Loading:
             self._document.where(module, provider),
         )
         self._bound.append((self._document.where(module, provider), bound))
-        self._report_idle(module, provider, bound)
         return Chosen(module, provider, bound)
 
     def _selected(self, module: str) -> str | None:
@@ -181,17 +180,6 @@ class _Loading:
         if unused:
             self._not_used_yet(f"{where}: {', '.join(unused)}")
         return {key: value for key, value in values.items() if key not in unused}
-
-    def _report_idle(self, module: str, provider: str, bound: Any) -> None:
-        """Values that were chosen, and change nothing yet."""
-        idle = later.WITHOUT_EFFECT.get((module, provider), frozenset())
-        chosen = [
-            field.name
-            for field in fields(bound)
-            if field.name in idle and getattr(bound, field.name) != field.default
-        ]
-        if chosen:
-            self._not_used_yet(f"{self._document.where(module, provider)}: {', '.join(chosen)}")
 
     def _not_used_yet(self, what: str) -> None:
         self._warnings.append(f"{what}: read but not used yet")

@@ -61,12 +61,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         dayMetricsDataTTL monthMetricsDataTTL otherMetricsDataTTL syncThreads maxSyncOperationNum
         """
     ),
-    ("agent-analyzer", "default"): _names(
-        """
-        traceSamplingPolicySettingsFile meterAnalyzerActiveFiles maxSlowSQLLength sampleRate
-        slowTraceSegmentThreshold
-        """
-    ),
+    ("agent-analyzer", "default"): _names("meterAnalyzerActiveFiles maxSlowSQLLength"),
     ("receiver-sharing-server", "default"): _names(
         f"""
         {_REST} {_GRPC} host contextPath jettyMinThreads jettyMaxThreads jettyIdleTimeOut
@@ -77,17 +72,6 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         "path enableLogTestTool maxQueryComplexity enableUpdateUITemplate enableOnDemandPodLog"
     ),
     ("telemetry", "prometheus"): _names("sslEnabled sslKeyPath sslCertChainPath"),
-}
-
-# Keys that are read and checked already; a value other than the default is reported like the above.
-WITHOUT_EFFECT: Final[Mapping[tuple[str, str], frozenset[str]]] = {
-    ("core", "default"): _names("searchableTracesTags"),
-    ("agent-analyzer", "default"): _names(
-        """
-        segmentStatusAnalysisStrategy forceSampleErrorSegment slowDBAccessThreshold
-        slowCacheReadThreshold slowCacheWriteThreshold
-        """
-    ),
 }
 
 # Whoever sets one of these believes to be protected: to go on without it would be a lie.

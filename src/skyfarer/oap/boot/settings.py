@@ -70,6 +70,10 @@ class CoreConfig:
         _at_least("metricsDataTTL", self.metricsDataTTL, TTL_DAYS_MIN)
         for key in ("serviceNameMaxLength", "instanceNameMaxLength", "endpointNameMaxLength"):
             _at_least(key, getattr(self, key), 1)
+        if strange := [key for key in self.searchableTracesTags if "=" in key]:
+            raise ValueError(
+                f"searchableTracesTags may have no '=' in a key, as {strange[0]!r} has"
+            )
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,9 @@ class AnalyzerConfig:
     traceAnalysis: bool = True  # without it, no services, endpoints and calls between them
     noUpstreamRealAddressAgents: tuple[int, ...] = (6000, 9000)  # components: Nginx, Envoy
     segmentStatusAnalysisStrategy: SegmentStatus = "FROM_SPAN_STATUS"
+    traceSamplingPolicySettingsFile: Path | None = None
+    sampleRate: int = 10_000  # of 10,000 traces, unless the file says so
+    slowTraceSegmentThreshold: int = -1  # milliseconds; likewise
     forceSampleErrorSegment: bool = True
     slowDBAccessThreshold: str = "default:200,mongodb:100"  # type:milliseconds
     slowCacheReadThreshold: str = "default:20,redis:10"
@@ -106,6 +113,8 @@ class AnalyzerConfig:
             raise ValueError("sparkMaster must name a Spark master, such as local[*]")
         for key in ("slowDBAccessThreshold", "slowCacheReadThreshold", "slowCacheWriteThreshold"):
             thresholds_ms(key, getattr(self, key))
+        _within("sampleRate", self.sampleRate, 0, 10_000)
+        _at_least("slowTraceSegmentThreshold", self.slowTraceSegmentThreshold, -1)
         _memory("driverMemory", self.driverMemory)
         _at_least("batchRecordsMax", self.batchRecordsMax, 1)
         _at_least("shufflePartitions", self.shufflePartitions, 1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.inventory import Inventory
+from skyfarer.oap.core.slow import SlowReader
 from skyfarer.oap.core.traces import TraceReader
 
 if TYPE_CHECKING:
@@ -140,13 +141,16 @@ class Analysed:
     """What one micro-batch says of one source partition, and how far it has read it.
 
     `segments`: segment_id, trace_id, service, instance, endpoint, minute, start_time, latency,
-    is_error, kind, data_binary; one row a stored segment, and `kind` (wire.rpc.Kind) says what its
-    bytes are. `metrics`: by source (a key of `core.entities.ENTITIES`, or one of its sources
-    without metrics) what it adds; from the same rows follow services, instances, endpoints,
-    relations and aliases. `records`: sequence, kind, minute (of its arrival), payload; what nothing
-    analyses yet, kept whole. `minute` is an epoch minute everywhere: the provider turns it into
-    buckets. `inventories` are distinct, and have no id: each is combined with what is stored, or
-    given the next id of its scope.
+    is_error, tags, kind, data_binary; one row a stored segment. `kind` (wire.rpc.Kind) says what
+    its bytes are, `tags` (a list of `key=value`) what it is found by. `unsampled`: segment_id and
+    minute of segments that are not stored, but known, so that a resend counts only once. `metrics`:
+    by source (a key of `core.entities.ENTITIES`, or one of its sources without metrics) what it
+    adds; from the same rows follow services, instances, endpoints, relations and aliases.
+    `slow`: what (the name of a `core.slow.Slow`), service, statement, latency, start_time, minute,
+    id, trace_id; of these the slowest of a service and minute are kept. `records`: sequence, kind,
+    minute (of its arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch
+    minute everywhere: the provider turns it into buckets. `inventories` are distinct, and have no
+    id: each is combined with what is stored, or given the next id of its scope.
     """
 
     partition: str
@@ -154,6 +158,8 @@ class Analysed:
     end: int
     segments: pa.Table
     metrics: Mapping[str, Deltas]
+    unsampled: pa.Table | None = None
+    slow: pa.Table | None = None
     records: pa.Table | None = None
     inventories: Sequence[Inventory] = ()
     heartbeats: Sequence[Heartbeat] = ()
@@ -166,7 +172,7 @@ class Writer(Protocol):
         """The next sequence wanted of that partition; 0 for one never seen."""
 
     def known_segments(self, ids: pa.Array, minutes: pa.Array) -> Iterable[str]:
-        """Which of the ids are stored already; `minutes` (epoch) says in which days to look."""
+        """Which of the ids came already; `minutes` (epoch) says in which days to look."""
 
     def apply(self, batch: Analysed) -> None:
         """Store it and move the offset, in one transaction; durable on return.
@@ -180,7 +186,7 @@ class Writer(Protocol):
         has changed."""
 
 
-class Reader(TraceReader, Protocol):
+class Reader(TraceReader, SlowReader, Protocol):
     def services(self, layer: str | None) -> list[Service]:
         """All, or those of a layer; the virtual ones (databases, caches, queues) too."""
 

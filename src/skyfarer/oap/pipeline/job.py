@@ -110,7 +110,8 @@ class AnalysisJob:
         self._registry.observe_with(table.PIPELINE_LAG_SECONDS, self._lag.look)
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
-        warm_up(self._session, self._settings.spark.scratch, self._settings.splits, self._metrics)
+        scratch, splits = self._settings.spark.scratch, self._settings.splits
+        warm_up(self._session, scratch, splits, self._metrics, self._settings.analysis)
         self._query = self._start_query(self._session)
         self._health.set(PART, True)
         self._watch.start()

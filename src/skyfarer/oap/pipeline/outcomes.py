@@ -64,6 +64,7 @@ def rows_of(batch: Analysed) -> dict[str, int]:
     return {
         "segment": batch.segments.num_rows,
         "metrics": sum(deltas.rows.num_rows for deltas in batch.metrics.values()),
+        "slow": 0 if batch.slow is None else batch.slow.num_rows,
         "record": 0 if batch.records is None else batch.records.num_rows,
         "inventory": len(batch.inventories),
         "heartbeat": len(batch.heartbeats),

@@ -8,26 +8,26 @@ Results and the new offset are committed together; only then is the queue told t
 the space. A crash between any two of these steps repeats the batch and changes nothing twice.
 
 Every record has one outcome. It is parked when it, or any span of it, cannot be analysed; expired
-when it is older than what is kept; else a duplicate when all it held was stored before; else
-delivered.
+when it is older than what is kept; else a duplicate when all it held came before; else delivered,
+whether or not its segments are among those that are sampled and stored.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import Inventory, InventoryReader
 from skyfarer.oap.core.storage import Analysed, Deltas, Parked, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
-from skyfarer.oap.pipeline.analysis.entry import records
+from skyfarer.oap.pipeline.analysis.entry import told
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
@@ -44,6 +44,8 @@ from skyfarer.oap.pipeline.outcomes import (
     unsound,
 )
 from skyfarer.oap.pipeline.payloads import Payloads
+from skyfarer.oap.pipeline.sampling import sampled
+from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.rows import UNANALYSED
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -54,7 +56,7 @@ from skyfarer.wire.rpc import Kind
 DUPLICATE = "duplicate"
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
-    *("start_time", "latency", "is_error", "data"),
+    *("start_time", "latency", "is_error", "tags", "slow", "data"),
 ]
 _UNANALYSED = pa.array(sorted(UNANALYSED), pa.int32())
 
@@ -95,7 +97,7 @@ class BatchSink:
         decoded = batch.where(F.col("sequence") >= first).persist()
         try:
             fresh = self._timely(decoded)
-            rows = records(fresh, self._settings.naming).toArrow()
+            rows = self._records(fresh)
             if rows.num_rows:
                 self._apply(fresh, rows, first)
         finally:
@@ -110,6 +112,8 @@ class BatchSink:
         end = checked_end(rows, first)
         minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
+        slow, segments = slow_statements(segments), segments.drop_columns("slow")
+        chosen, unsampled = sampled(segments, self._settings.sampling)
         bad, expired = told_apart(unsound(rows))
         parked, kept = self._parked(bad), self._kept(rows, minute)
         otherwise = [record.sequence for record in parked] + expired
@@ -120,7 +124,9 @@ class BatchSink:
             partition=self._queue.queue_id,
             first=first,
             end=end,
-            segments=self._with_bytes(segments),
+            segments=self._with_bytes(chosen),
+            unsampled=unsampled,
+            slow=slow,
             metrics=self._deltas(fresh, repeated) if segments.num_rows else {},
             records=kept,
             inventories=_inventories(fresh, kinds),
@@ -133,7 +139,15 @@ class BatchSink:
             self._registry.inc(table.PIPELINE_ROWS, number, what=what)
         self._applied()
         self._consumer.commit(end)
+        self._registry.inc(table.PIPELINE_UNSAMPLED, unsampled.num_rows)
         self._count(end - first, dropped, parked, kept)
+
+    def _records(self, rows: DataFrame) -> pa.Table:
+        return rows.select(*self._told).toArrow()
+
+    @cached_property
+    def _told(self) -> tuple[Column, ...]:
+        return told(self._settings.naming, self._settings.kept)
 
     def _timely(self, rows: DataFrame) -> DataFrame:
         return timely(rows, window(self._clock.now_ms(), self._settings.days_kept))
@@ -145,14 +159,14 @@ class BatchSink:
         if others := sorted(TRANSLATED.intersection(kinds)):
             fresh = self._timely(one_form(fresh, kinds, self._inventories))
             chosen = fresh.where(F.col("kind").isin(others))
-            told = records(chosen, self._settings.naming).toArrow()
+            translated = self._records(chosen)
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
-            rows = pa.concat_tables([rows.filter(known), told], promote_options="default")
+            rows = pa.concat_tables([rows.filter(known), translated], promote_options="default")
         parts = [("part", "ascending")] if Kind.OTLP_TRACES in kinds else []
         return fresh, rows.sort_by([("sequence", "ascending"), *parts])
 
     def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """The segments to store, and those that came before (a resend)."""
+        """The segments that are new, and those that came before (a resend)."""
         sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["segment_id"]))
         segments = rows.filter(sound).select(_SEGMENT_COLUMNS)
         minutes = pc.divide(segments["start_time"], MINUTE_MS)

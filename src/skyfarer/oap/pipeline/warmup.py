@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings, records
+from skyfarer.oap.pipeline.analysis.entry import records
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.queue import SPLIT_RECORDS_MIN, QueueSource
 from skyfarer.queue.settings import QueueSettings
@@ -25,7 +26,9 @@ from skyfarer.wire.rpc import Kind
 SEGMENT_BYTES = 2 * MIB
 
 
-def warm_up(session: SparkSession, scratch: Path, splits: int, metrics: Metrics) -> None:
+def warm_up(
+    session: SparkSession, scratch: Path, splits: int, metrics: Metrics, settings: AnalysisSettings
+) -> None:
     directory = scratch / "warm-up"
     shutil.rmtree(directory, ignore_errors=True)
     count = splits * SPLIT_RECORDS_MIN
@@ -33,7 +36,7 @@ def warm_up(session: SparkSession, scratch: Path, splits: int, metrics: Metrics)
     source = session.read.format(QueueSource.name()).option("directory", str(directory))
     rows = source.option("start", 0).option("end", count).option("splits", splits).load().persist()
     try:
-        told = records(rows, NamingSettings()).toArrow().num_rows
+        told = records(rows, settings.naming, settings.kept).toArrow().num_rows
         counted = metrics.of(rows)
     finally:
         rows.unpersist()

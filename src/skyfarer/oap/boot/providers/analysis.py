@@ -23,10 +23,12 @@ from skyfarer.oap.boot.gateways import gateway_addresses
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
-from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
+from skyfarer.oap.boot.sampling import sampling_policies
+from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig, thresholds_ms
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
+from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.core.tasks import TaskTables
 from skyfarer.oap.core.told import StoredTasks
@@ -37,6 +39,7 @@ from skyfarer.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+    from skyfarer.oap.pipeline.analysis.slow import SlowSettings
     from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 
 
@@ -75,6 +78,7 @@ class AnalysisProvider(Provider):
         self._plan = Plan(())
         self._gateways: frozenset[str] = frozenset()
         self._apdex_ms: dict[str, int] = {}
+        self._sampling = Sampling()
         self._queue: QueueReader | None = None
         self._job: AnalysisJob | None = None
         self._parked: ParkedDesk | None = None
@@ -83,6 +87,11 @@ class AnalysisProvider(Provider):
     def prepare(self, offer: Offer) -> None:
         self._gateways = gateway_addresses(self._config.gatewaysFile)
         self._apdex_ms = apdex_thresholds_ms(self._config.apdexThresholdFile)
+        self._sampling = sampling_policies(
+            self._config.traceSamplingPolicySettingsFile,
+            Policy(self._config.sampleRate, self._config.slowTraceSegmentThreshold),
+            self._config.forceSampleErrorSegment,
+        )
         self._plan = plan_from(self._config.oalActiveFiles, self._config.oalFiles)
         offer(Books, self._books)
         offer(Plan, self._plan)
@@ -158,6 +167,7 @@ class AnalysisProvider(Provider):
 
     def _analysis(self, core: CoreConfig) -> AnalysisSettings:
         from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+        from skyfarer.oap.pipeline.analysis.kept import KeptSettings
         from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 
         return AnalysisSettings(
@@ -169,7 +179,19 @@ class AnalysisProvider(Provider):
             trace_analysis=self._config.traceAnalysis,
             days_kept=max(core.metricsDataTTL, core.recordDataTTL),
             apdex_ms=self._apdex_ms,
+            kept=KeptSettings(
+                failed_by=self._config.segmentStatusAnalysisStrategy,
+                searchable_tags=core.searchableTracesTags,
+                slow=self._slow(),
+            ),
+            sampling=self._sampling,
         )
+
+    def _slow(self) -> SlowSettings:
+        from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+
+        keys = ("slowDBAccessThreshold", "slowCacheReadThreshold", "slowCacheWriteThreshold")
+        return SlowSettings(*(thresholds_ms(key, getattr(self._config, key)) for key in keys))
 
 
 def _parallelism(master: str) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from skyfarer.oap.core.sampling import Sampling
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.analysis.kept import KeptSettings
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,8 @@ class AnalysisSettings:
 
     `no_upstream_components` are agents that do not know which instance they called. Without
     `trace_analysis` only virtual services are made of spans, and what is stored of segments.
-    `apdex_ms` is Apdex's T by the name of a service, or by `default`.
+    `apdex_ms` is Apdex's T by the name of a service, or by `default`. `kept` and `sampling` say
+    what is stored of which segments.
     """
 
     naming: NamingSettings = field(default_factory=NamingSettings)
@@ -23,3 +26,5 @@ class AnalysisSettings:
     trace_analysis: bool = True
     days_kept: int = 7
     apdex_ms: Mapping[str, int] = field(default_factory=dict)
+    kept: KeptSettings = field(default_factory=KeptSettings)
+    sampling: Sampling = field(default_factory=Sampling)

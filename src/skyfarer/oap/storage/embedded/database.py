@@ -20,11 +20,12 @@ from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.seen import Seen
+from skyfarer.oap.storage.embedded.slow import SlowReads
 from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
+class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
     one DuckDB file."""
 

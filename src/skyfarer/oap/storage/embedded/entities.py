@@ -75,6 +75,7 @@ def _named(column: str) -> str:
         WHEN trim({column}, '{_WHITESPACE}') = '' THEN '{BLANK}' ELSE {column} END))"""
 
 
-SEGMENT_SERVICE: Final = f"{_named('service')} || '.1'"
+SERVICE_NAME: Final = _named("service")
+SEGMENT_SERVICE: Final = f"{SERVICE_NAME} || '.1'"
 SEGMENT_INSTANCE: Final = f"{SEGMENT_SERVICE} || '_' || {_named('instance')}"
 SEGMENT_ENDPOINT: Final = f"{SEGMENT_SERVICE} || '_' || {_named('endpoint')}"

@@ -7,7 +7,8 @@ which are checked. Tables of metrics, relations and aliases are declared where t
 
 Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
 its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
-names: those of an older file are renamed, and stay until somebody drops them.
+names: those of an older file are renamed, and stay until somebody drops them. Version 4 has the
+tags of segments; older ones are found by none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import duckdb
 
 from skyfarer.oap.storage.embedded import aliases, inventory
 
-VERSION = 3
+VERSION = 4
 OLD = "old_v2_"
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
@@ -64,6 +65,8 @@ def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:
         cursor.execute(
             f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS kind INTEGER DEFAULT {V3_SEGMENT}"
         )
+    for table in (name for name in tables if _SEGMENTS.fullmatch(name)):
+        cursor.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS tags VARCHAR[]")
     old = [name for name in tables if version < 3 and _OLD_METRICS.fullmatch(name)]
     for table in old:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {OLD}{table}")
@@ -86,7 +89,15 @@ def segment_ddl(day: int) -> str:
 CREATE TABLE IF NOT EXISTS {segment_table(day)} (
     segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
     service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER)"""
+    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER, tags VARCHAR[])"""
+
+
+def unsampled_table(day: int) -> str:
+    return f"unsampled_{day:08d}"
+
+
+def unsampled_ddl(day: int) -> str:
+    return f"CREATE TABLE IF NOT EXISTS {unsampled_table(day)} (segment_id VARCHAR PRIMARY KEY)"
 
 
 def record_table(day: int) -> str:

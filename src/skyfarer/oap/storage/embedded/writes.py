@@ -18,6 +18,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.layers import layer_named
+from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
 from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
 from skyfarer.oap.storage.embedded import (
@@ -26,6 +27,8 @@ from skyfarer.oap.storage.embedded import (
     metrics,
     relations,
     schema,
+    slow,
+    tags,
     traffic,
 )
 from skyfarer.oap.storage.embedded.entities import (
@@ -65,7 +68,8 @@ class Writes(ABC):
         present = schema.present(cursor)
         buckets = self._bucketed(pa.table({"minute": minutes}))
         for day in np.unique(buckets // PRECISIONS[-1]):
-            if (table := schema.segment_table(day)) in present:
+            stored, unsampled = schema.segment_table(day), schema.unsampled_table(day)
+            for table in present.intersection((stored, unsampled)):
                 query = f"SELECT segment_id FROM {table} SEMI JOIN wanted USING (segment_id)"
                 yield from (found for (found,) in cursor.execute(query).fetchall())
 
@@ -91,6 +95,10 @@ class Writes(ABC):
                 f"but storage has applied it up to {applied}"
             )
         self._store_segments(cursor, batch.segments)
+        if batch.unsampled is not None:
+            self._store_unsampled(cursor, batch.unsampled)
+        if batch.slow is not None:
+            self._store_slow(cursor, batch.slow)
         aliased = [
             self._store_source(cursor, tables, source, deltas)
             for source, deltas in batch.metrics.items()
@@ -126,10 +134,26 @@ class Writes(ABC):
                 f"""INSERT INTO {schema.segment_table(day)}
                 SELECT segment_id, trace_id, {SEGMENT_SERVICE}, {SEGMENT_INSTANCE},
                        {SEGMENT_ENDPOINT}, bucket * 100 + start_time // 1000 % 60, start_time,
-                       latency, is_error, data_binary, kind
+                       latency, is_error, data_binary, kind, tags
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
+            tags.store(cursor, day)
+
+    def _store_unsampled(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        for day in self._brought(cursor, rows):
+            cursor.execute(schema.unsampled_ddl(day))
+            cursor.execute(
+                f"""INSERT INTO {schema.unsampled_table(day)}
+                SELECT segment_id FROM incoming WHERE bucket // 10000 = ?""",
+                [day],
+            )
+
+    def _store_slow(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        told = set(rows["what"].to_pylist())
+        for day in self._brought(cursor, rows):
+            for what in (one for one in Slow if one.name in told):
+                slow.store(cursor, what, day)
 
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
