@@ -18,6 +18,14 @@ from skyfarer.oap.core.slow import STATEMENT_CHARS_MAX, Slow
 DATABASE: Final = 1
 CACHE: Final = 5
 DEFAULT: Final = "default"
+_KEYS: Final = {
+    "db.type": "db_type",
+    "db.statement": "asked",
+    "cache.type": "cache_type",
+    "cache.op": "operation",
+    "cache.cmd": "command",
+    "cache.key": "key",
+}
 _TYPE: Final = """array<struct<what:string,service:string,statement:string,latency:bigint,
     span_id:int,start_time:bigint>>"""
 
@@ -33,7 +41,11 @@ class SlowSettings:
 
 
 def slow_spans(spans: Column, settings: SlowSettings, service_chars_max: int) -> Column:
-    """One of each slow span. Nearly all are fast, and left out before their tags are read."""
+    """One of each slow span. Nearly all are fast, and left out before their tags are read.
+
+    What a lambda uses twice is written into its expression twice, and every batch pays for the
+    size of that: so it goes step by step, each of which names what the next one uses.
+    """
     every = (settings.database_ms, settings.cache_read_ms, settings.cache_write_ms)
     fastest_ms = min((ms for one in every for ms in one.values()), default=None)
     if fastest_ms is None:
@@ -42,40 +54,65 @@ def slow_spans(spans: Column, settings: SlowSettings, service_chars_max: int) ->
     def candidate(span: Column) -> Column:
         return span["spanLayer"].isin(DATABASE, CACHE) & (_latency(span) > fastest_ms)
 
-    made = F.transform(F.filter(spans, candidate), lambda s: _slow(s, settings, service_chars_max))
+    tagged = F.transform(F.filter(spans, candidate), _tagged)
+    read = F.transform(tagged, _read)
+    made = F.transform(read, lambda one: _named(one, settings, service_chars_max))
     return F.filter(made, lambda one: one["what"].isNotNull())
 
 
-def _slow(span: Column, settings: SlowSettings, service_chars_max: int) -> Column:
-    asked, type_ = _last(span, "db.statement"), _last(span, "cache.type")
-    command = F.concat_ws(" ", _last(span, "cache.cmd"), _last(span, "cache.key"))
+def _tagged(span: Column) -> Column:
+    """With the tags that are wanted, the last first."""
+    wanted = F.filter(span["tags"], lambda tag: tag["key"].isin(*_KEYS))
+    return F.struct(span.alias("span"), F.reverse(wanted).alias("tags"))
+
+
+def _read(tagged: Column) -> Column:
+    span, tags = tagged["span"], tagged["tags"]
+    values = {
+        name: F.get(tags, (F.array_position(tags["key"], key) - 1).cast("int"))["value"]
+        for key, name in _KEYS.items()
+    }
+    return F.struct(
+        span.alias("span"),
+        _latency(span).alias("latency"),
+        F.lower(values["db_type"]).alias("db_type"),
+        F.lower(values["cache_type"]).alias("cache_type_lower"),
+        *(values[name].alias(name) for name in ("cache_type", "asked", "operation")),
+        F.concat_ws(" ", values["command"], values["key"]).alias("command"),
+    )
+
+
+def _named(read: Column, settings: SlowSettings, service_chars_max: int) -> Column:
+    span = read["span"]
     database = span["spanLayer"] == DATABASE
     peer = F.when(span["peer"].rlike(r"\S") | database, span["peer"])
-    service = F.coalesce(peer, F.concat(type_, F.lit("-local")))
+    service = F.coalesce(peer, F.concat(read["cache_type"], F.lit("-local")))
+    statement = F.when(database, read["asked"]).otherwise(read["command"])
     return F.struct(
-        _what(span, settings, asked, type_).alias("what"),
+        _what(read, settings).alias("what"),
         F.substring(service, 1, service_chars_max).alias("service"),
-        F.substring(F.when(database, asked).otherwise(command), 1, STATEMENT_CHARS_MAX).alias(
-            "statement"
-        ),
-        _latency(span).alias("latency"),
+        F.substring(statement, 1, STATEMENT_CHARS_MAX).alias("statement"),
+        read["latency"].alias("latency"),
         span["spanId"].alias("span_id"),
         span["startTime"].alias("start_time"),
     )
 
 
-def _what(span: Column, settings: SlowSettings, asked: Column, type_: Column) -> Column:
+def _what(read: Column, settings: SlowSettings) -> Column:
     """The name of a `Slow`, or null."""
-    operation, cache = _last(span, "cache.op"), span["spanLayer"] == CACHE
-    cache = cache & type_.rlike(r"\S")
-    query = (span["spanLayer"] == DATABASE) & asked.rlike(r"\S")
-    slow_query = _latency(span) > _threshold_ms(_last(span, "db.type"), settings.database_ms)
-    slow_read = _latency(span) > _threshold_ms(type_, settings.cache_read_ms)
-    slow_write = _latency(span) > _threshold_ms(type_, settings.cache_write_ms)
+    layer = read["span"]["spanLayer"]
+    query = (layer == DATABASE) & read["asked"].rlike(r"\S")
+    cache = (layer == CACHE) & read["cache_type"].rlike(r"\S")
+
+    def slow(type_: str, by_type: Mapping[str, int]) -> Column:
+        return read["latency"] > _threshold_ms(read[type_], by_type)
+
+    reads, writes = settings.cache_read_ms, settings.cache_write_ms
+    was_read, was_written = (cache & (read["operation"] == one) for one in ("read", "write"))
     return (
-        F.when(query & slow_query, Slow.DATABASE.name)
-        .when(cache & (operation == "read") & slow_read, Slow.CACHE_READ.name)
-        .when(cache & (operation == "write") & slow_write, Slow.CACHE_WRITE.name)
+        F.when(query & slow("db_type", settings.database_ms), Slow.DATABASE.name)
+        .when(was_read & slow("cache_type_lower", reads), Slow.CACHE_READ.name)
+        .when(was_written & slow("cache_type_lower", writes), Slow.CACHE_WRITE.name)
     )
 
 
@@ -83,15 +120,10 @@ def _threshold_ms(type_: Column, by_type: Mapping[str, int]) -> Column:
     found = F.when(type_.isNotNull(), F.lit(by_type.get(DEFAULT)).cast("long"))
     for name, ms in by_type.items():
         if name != DEFAULT:
-            found = F.when(F.lower(type_) == name, F.lit(ms)).otherwise(found)
+            found = F.when(type_ == name, F.lit(ms)).otherwise(found)
     return found
 
 
 def _latency(span: Column) -> Column:
     """Null beyond 64 bits: a span with such times is parked, and must not stop the batch here."""
     return F.try_subtract(span["endTime"], span["startTime"])
-
-
-def _last(span: Column, key: str) -> Column:
-    these = F.filter(span["tags"], lambda tag: tag["key"] == key)
-    return F.try_element_at(these, F.lit(-1))["value"]
