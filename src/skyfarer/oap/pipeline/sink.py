@@ -112,7 +112,9 @@ class BatchSink:
         end = checked_end(rows, first)
         minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
-        slow, segments = slow_statements(segments), segments.drop_columns("slow")
+        naming, kept_of = self._settings.naming, self._settings.kept
+        slow = slow_statements(segments, kept_of.slow, naming.service_chars_max)
+        segments = segments.drop_columns("slow")
         chosen, unsampled = sampled(segments, self._settings.sampling)
         bad, expired = told_apart(unsound(rows))
         parked, kept = self._parked(bad), self._kept(rows, minute)

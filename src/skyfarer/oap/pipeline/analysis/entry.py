@@ -52,7 +52,7 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
         F.try_subtract(end, start).alias("latency"),
         failed(spans, kept.failed_by).alias("is_error"),
         found_by(spans, kept.searchable_tags).alias("tags"),
-        slow_spans(spans, kept.slow, naming.service_chars_max).alias("slow"),
+        slow_spans(spans, kept.slow).alias("slow"),
         F.coalesce("properties.service", "ping.service").alias("beat_service"),
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
         F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
