@@ -43,9 +43,7 @@ def slow_statements(
             rows.append(
                 {
                     "what": what.name,
-                    "service": (owner["service"] if service is None else service)[
-                        :service_chars_max
-                    ],
+                    "service": service[:service_chars_max],
                     "statement": statement[:STATEMENT_CHARS_MAX],
                     "id": f"{owner['segment_id']}-{span['span_id']}",
                     "trace_id": owner["trace_id"],
