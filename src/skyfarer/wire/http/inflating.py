@@ -68,6 +68,6 @@ def _zstd() -> Inflater:
             f"content-encoding 'zstd' needs a module here; install it: {EXTRA}; or use gzip",
             ACCEPTED_WITHOUT_ZSTD,
         ) from error
-    bounds = {zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG_MAX}
+    bounds = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG_MAX}
     # EOFError: more came behind the end.
     return Inflater(zstd.ZstdDecompressor(options=bounds), zstd.ZstdError, EOFError)
