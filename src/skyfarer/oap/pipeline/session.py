@@ -39,6 +39,8 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.sql.shuffle.partitions": settings.shuffle_partitions,
         "spark.sql.adaptive.enabled": False,
+        # There is one exchange in a batch; to look for others is a fifth of its planning.
+        "spark.sql.exchange.reuse": False,
         # A row of accumulators is wide, and wider with metrics of a user's own (ADR 014).
         "spark.sql.codegen.maxFields": CODEGEN_FIELDS_MAX,
         "spark.sql.session.timeZone": "UTC",
