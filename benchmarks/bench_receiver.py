@@ -86,7 +86,9 @@ def grpcio() -> Iterator[tuple[psutil.Process, int]]:
 
 
 @contextmanager
-def receiver(directory: Path) -> Iterator[tuple[psutil.Process, int, Callable[[], int]]]:
+def receiver(
+    directory: Path, refuse_malformed: bool = False
+) -> Iterator[tuple[psutil.Process, int, Callable[[], int]]]:
     """The process, its port, and how many records it has taken; they are consumed at once."""
     settings = ReceiverSettings(
         directory=str(directory),
@@ -95,6 +97,7 @@ def receiver(directory: Path) -> Iterator[tuple[psutil.Process, int, Callable[[]
         capacity_bytes=512 * MIB,
         record_bytes_max=4 * MIB,
         streams_max=0,
+        refuse_malformed=refuse_malformed,
     )
     listener = socket.create_server(("127.0.0.1", 0))
     supervisor = Supervisor(settings, listener, Registry(), Health())

@@ -1,4 +1,4 @@
-"""`skyfarer oal check`: what it prints and how it ends."""
+"""`skyfarer oal`: what it prints and how it ends."""
 
 from __future__ import annotations
 
@@ -48,4 +48,57 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     assert capsys.readouterr().err.splitlines() == [
         f"skyfarer: {tmp_path / 'none.oal'} cannot be read: No such file or directory",
         f"skyfarer: {binary} is not UTF-8; save it as such",
+    ]
+
+
+def test_a_metric_is_explained_by_its_columns_those_who_share_them_and_the_shape_of_the_query(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.oal"
+    mine.write_text("mine = from(Endpoint.latency).filter(status == true).histogram(50, 8);")
+    assert main(["oal", "explain", "mine", str(mine)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "mine = histogram(50, 8) of Endpoint",
+        "",
+        "stored, per entity and minute, hour or day:",
+        "  buckets_latency_50_8_where_status_true_a64da5fb",
+        "    dataset: buckets(latency, 50, 8) where status == true",
+        "    for this metric alone",
+        "",
+        "Spark, in the one aggregation of all metrics:",
+        "  rows of Endpoint",
+        "  Project        bucket_1 = least(latency / 50, 8)",
+        "  HashAggregate  by source, minute, service, layer, instance, endpoint, …, bucket_1",
+        "                   count_where_status_true_74564e47 = count() where status == true",
+        "  Exchange       by the same",
+        "  HashAggregate  the same of each part",
+        "  folded         buckets_latency_50_8_where_status_true_a64da5fb"
+        " = bucket_1 → count_where_status_true_74564e47",
+    ]
+
+
+def test_a_column_that_metrics_share_names_them_and_says_how_many_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["oal", "explain", "service_cpm"]) == 0
+    shared = "    shared with service_resp_time, service_sla, service_apdex,"
+    assert any(line.startswith(shared) for line in capsys.readouterr().out.splitlines())
+
+
+def test_a_metric_that_nothing_emits_rows_for_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["oal", "explain", "instance_jvm_cpu"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "Nothing emits rows of ServiceInstanceJVMCPU yet, so it has no values."
+
+
+def test_a_metric_that_is_not_there_is_one_sentence_and_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    off = tmp_path / "off.oal"
+    off.write_text("disable(service_cpm);")
+    assert main(["oal", "explain", "servce_cpm"]) == 2
+    assert main(["oal", "explain", "service_cpm", str(off)]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "skyfarer: there is no metric 'servce_cpm'; did you mean 'service_cpm'?",
+        "skyfarer: the metric 'service_cpm' is disabled",
     ]

@@ -75,6 +75,23 @@ class InventoryContract:
         assert storage.inventories(SERVICE, []) == {}
         assert storage.inventories_by_id(SERVICE, []) == {}
 
+    def test_what_changed_lately_is_found_by_the_time_of_its_change(self, storage: Any) -> None:
+        old = Inventory(SERVICE, "old", register_time=100, heartbeat_time=900)
+        told = Inventory(SERVICE, "told", node_type=1, register_time=100, heartbeat_time=300)
+        mapped = Inventory(SERVICE, "mapped", mapping_service_id=2, mapping_time=500)
+        young = Inventory(SERVICE, "young", register_time=400)
+        apply(storage, [old, told, mapped, young])
+
+        def since(time_ms: int, limit: int = 10) -> list[str]:
+            return sorted(one.name for one in storage.inventories_since(SERVICE, time_ms, limit))
+
+        assert since(300) == ["mapped", "told", "young"]
+        assert since(400) == ["mapped", "young"]
+        assert since(0, limit=1) == ["mapped"]
+        assert since(501) == []
+        for inventory in ONE_OF_EACH:
+            assert storage.inventories_since(inventory.scope, 1 << 60, 10) == []
+
     def test_ids_go_on_from_batch_to_batch_and_belong_to_one_thing(self, storage: Any) -> None:
         names = [f"s{number}" for number in range(40)]
         apply(storage, *([Inventory(SERVICE, name)] for name in names[:3]))

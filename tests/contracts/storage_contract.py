@@ -12,15 +12,9 @@ import pytest
 from contracts.inventory_contract import InventoryContract
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import (
-    Accumulators,
-    Analysed,
-    Applied,
-    Heartbeat,
-    Parked,
-    Record,
-    Scope,
-)
+from skyfarer.oap.core.entities import ENTITY_COLUMNS
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.storage import Analysed, Applied, Deltas, Heartbeat, Merge, Parked, Record
 
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 MINUTE = NOON // 60_000
@@ -36,6 +30,7 @@ SEGMENTS = pa.schema(
         "start_time": pa.int64(),
         "latency": pa.int64(),
         "is_error": pa.bool_(),
+        "tags": pa.list_(pa.string()),
         "kind": pa.int32(),
         "data_binary": pa.binary(),
     }
@@ -43,17 +38,19 @@ SEGMENTS = pa.schema(
 RECORDS = pa.schema(
     {"sequence": pa.int64(), "kind": pa.int32(), "minute": pa.int64(), "payload": pa.binary()}
 )
-KEYS = {
-    Scope.SERVICE: ("service",),
-    Scope.INSTANCE: ("service", "instance"),
-    Scope.ENDPOINT: ("service", "endpoint"),
+TABLE = pa.map_(pa.string(), pa.int64())
+NUMBERS = ("layer", "from_layer", "component")
+ENTITY_SCHEMA = {
+    **{name: pa.int32() if name in NUMBERS else pa.string() for name in ENTITY_COLUMNS},
+    "minute": pa.int64(),
 }
+SUMS = dict.fromkeys(("calls", "latency_sum", "errors"), Merge.SUM)
 
 
 def segment(segment_id: str, at_ms: int = NOON, **other: Any) -> dict[str, Any]:
     row = {"segment_id": segment_id, "trace_id": "t", "service": "shop", "instance": "shop-1"}
     row |= {"endpoint": "/pay", "minute": at_ms // 60_000, "start_time": at_ms}
-    row |= {"latency": 12, "is_error": False, "kind": 1, "data_binary": b"\x00raw"}
+    row |= {"latency": 12, "is_error": False, "kind": 1, "data_binary": b"\x00raw", "tags": []}
     return row | other
 
 
@@ -64,8 +61,20 @@ def records(*rows: tuple[int, int, int, bytes]) -> pa.Table:
 
 
 def delta(minute: int = MINUTE, **other: Any) -> dict[str, Any]:
-    row = {"service": "shop", "instance": "shop-1", "endpoint": "/pay", "minute": minute}
-    return row | {"calls": 1, "latency_sum": 10, "errors": 0} | other
+    """Of the shop's call, as trace analysis emits it."""
+    row: dict[str, Any] = {name: 0 if name in NUMBERS else "" for name in ENTITY_COLUMNS}
+    row |= {"service": "shop", "layer": Layer.GENERAL, "instance": "shop-1", "endpoint": "/pay"}
+    return row | {"minute": minute, "calls": 1, "latency_sum": 10, "errors": 0} | other
+
+
+def deltas_of(
+    rows: Sequence[Mapping[str, Any]],
+    merges: Mapping[str, Merge] = SUMS,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> Deltas:
+    """Columns are 64-bit numbers, unless `types` says so."""
+    columns = {**ENTITY_SCHEMA, **dict.fromkeys(merges, pa.int64()), **(types or {})}
+    return Deltas(pa.Table.from_pylist(list(rows), schema=pa.schema(columns)), merges)
 
 
 def batch(
@@ -73,22 +82,21 @@ def batch(
     end: int,
     segments: Sequence[dict[str, Any]] = (),
     deltas: Sequence[dict[str, Any]] = (),
+    metrics: Mapping[str, Deltas] | None = None,
     **other: Any,
 ) -> Analysed:
-    metrics: Mapping[Scope, pa.Table] = {
-        scope: _table([{k: d[k] for k in (*keys, *_SUMS)} for d in deltas], keys)
-        for scope, keys in KEYS.items()
-    }
+    """`deltas` are calls: each speaks of a service, an instance and an endpoint."""
+    calls = dict.fromkeys(("Service", "ServiceInstance", "Endpoint"), deltas_of(deltas))
     rows = pa.Table.from_pylist(list(segments), schema=SEGMENTS)
-    return Analysed("queue-a", first, end, rows, metrics, **other)
+    return Analysed("queue-a", first, end, rows, metrics or calls, **other)
 
 
-_SUMS = ("minute", "calls", "latency_sum", "errors")
+def sums(calls: int, latency_sum: int, errors: int) -> dict[str, int]:
+    return {"calls": calls, "latency_sum": latency_sum, "errors": errors}
 
 
-def _table(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> pa.Table:
-    schema = {key: pa.string() for key in keys} | {name: pa.int64() for name in _SUMS}
-    return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+def calls_of(storage: Any, source: str, entity: str, start: int, end: int) -> Any:
+    return storage.series(source, entity, list(SUMS), start, end)
 
 
 def _minutes(count: int) -> pa.ChunkedArray:
@@ -103,8 +111,8 @@ class StorageContract(InventoryContract):
     def test_results_and_offset_are_stored_together(self, storage: Any) -> None:
         storage.apply(batch(0, 2, [segment("a"), segment("b")], [delta(calls=2, latency_sum=20)]))
         assert storage.applied("queue-a") == 2
-        series = storage.series(Scope.SERVICE, ids.service_id("shop"), BUCKET, BUCKET)
-        assert series == {BUCKET: Accumulators(2, 20, 0)}
+        series = calls_of(storage, "Service", ids.service_id("shop"), BUCKET, BUCKET)
+        assert series == {BUCKET: sums(2, 20, 0)}
 
     def test_a_batch_that_does_not_begin_at_the_offset_stores_nothing(self, storage: Any) -> None:
         storage.apply(batch(0, 1, [segment("a")], [delta()]))
@@ -121,26 +129,37 @@ class StorageContract(InventoryContract):
         assert storage.services(None) == []
         assert list(storage.known_segments(pa.chunked_array([["a"]]), _minutes(1))) == []
 
-    def test_deltas_of_several_batches_add_up_per_minute_and_scope(self, storage: Any) -> None:
+    def test_a_batch_that_failed_is_stored_whole_when_it_comes_again(self, storage: Any) -> None:
+        broken = Parked(1, 1, "undecodable", b"")
+        with pytest.raises(Exception, match=r"(?i)duplicate|unique|constraint"):
+            storage.apply(batch(0, 2, [segment("a")], [delta()], parked=[broken, broken]))
+        storage.apply(batch(0, 2, [segment("a")], [delta()], parked=[broken]))
+        shop = ids.service_id("shop")
+        assert calls_of(storage, "Service", shop, BUCKET, BUCKET) == {BUCKET: sums(1, 10, 0)}
+        assert [service.id for service in storage.services(None)] == [shop]
+        assert [instance.name for instance in storage.instances(shop, BUCKET, BUCKET)] == ["shop-1"]
+        assert [endpoint.name for endpoint in storage.endpoints(shop, "", 9)] == ["/pay"]
+
+    def test_deltas_of_several_batches_add_up_per_minute_and_source(self, storage: Any) -> None:
         storage.apply(batch(0, 1, deltas=[delta(), delta(minute=MINUTE + 1, errors=1)]))
         storage.apply(batch(1, 2, deltas=[delta(calls=3, latency_sum=90, errors=2)]))
         shop = ids.service_id("shop")
-        expected = {BUCKET: Accumulators(4, 100, 2), BUCKET + 1: Accumulators(1, 10, 1)}
-        for scope, entity in (
-            (Scope.SERVICE, shop),
-            (Scope.INSTANCE, ids.instance_id(shop, "shop-1")),
-            (Scope.ENDPOINT, ids.endpoint_id(shop, "/pay")),
+        expected = {BUCKET: sums(4, 100, 2), BUCKET + 1: sums(1, 10, 1)}
+        for source, entity in (
+            ("Service", shop),
+            ("ServiceInstance", ids.instance_id(shop, "shop-1")),
+            ("Endpoint", ids.endpoint_id(shop, "/pay")),
         ):
-            assert storage.series(scope, entity, BUCKET, BUCKET + 1) == expected
-        assert storage.series(Scope.SERVICE, shop, BUCKET + 1, BUCKET + 1) == {
-            BUCKET + 1: Accumulators(1, 10, 1)
+            assert calls_of(storage, source, entity, BUCKET, BUCKET + 1) == expected
+        assert calls_of(storage, "Service", shop, BUCKET + 1, BUCKET + 1) == {
+            BUCKET + 1: sums(1, 10, 1)
         }
 
     def test_a_series_runs_over_midnight(self, storage: Any) -> None:
         late = MINUTE + 11 * 60 + 59
         storage.apply(batch(0, 1, deltas=[delta(minute=late), delta(minute=late + 1)]))
         shop = ids.service_id("shop")
-        series = storage.series(Scope.SERVICE, shop, 202611152359, 202611160000)
+        series = calls_of(storage, "Service", shop, 202611152359, 202611160000)
         assert sorted(series) == [202611152359, 202611160000]
 
     def test_known_segments_are_found_in_their_day_only(self, storage: Any) -> None:
@@ -149,6 +168,15 @@ class StorageContract(InventoryContract):
         both = pa.chunked_array([[MINUTE, MINUTE + 1440, MINUTE]])
         assert sorted(storage.known_segments(wanted, both)) == ["a", "b"]
         assert list(storage.known_segments(wanted, _minutes(3))) == ["a"]
+
+    def test_a_segment_that_is_not_stored_is_known_all_the_same(self, storage: Any) -> None:
+        minutes = {"segment_id": ["b", "c"], "minute": [MINUTE, MINUTE + 1440]}
+        storage.apply(batch(0, 3, [segment("a")], unsampled=pa.table(minutes)))
+        wanted, both = pa.chunked_array([["a", "b", "c", "d"]]), [MINUTE, MINUTE + 1440]
+        days = pa.chunked_array([both + both])
+        assert sorted(storage.known_segments(wanted, days)) == ["a", "b", "c"]
+        assert [one.brief.segment_id for one in storage.trace("t", 9, 999)] == ["a"]
+        assert storage.progress("queue-a") == Applied(3, 3, {})
 
     def test_entities_are_listed_with_the_ids_of_the_protocol(self, storage: Any) -> None:
         storage.apply(batch(0, 2, deltas=[delta(), delta(service=" ", instance="", endpoint="é")]))

@@ -91,3 +91,33 @@ class TraceContract:
         assert found(storage, between=(20261115000000, 20261115235958)) == ["a"]
         assert found(storage, between=(19700101000000, 99981231235959)) == ["d", "c", "b", "a"]
         assert found(storage, between=(20261201000000, 20261231235959)) == []
+
+    def test_segments_are_found_by_all_the_tags_asked_for(self, storage: Any) -> None:
+        rows = [
+            segment("a", NOON + 2, tags=["http.method=GET", "db.type=a=b"]),
+            segment("b", NOON + 1, tags=["http.method=GET"]),
+            segment("c", tags=[]),
+        ]
+        storage.apply(batch(0, 3, rows))
+        assert found(storage, tags=("http.method=GET",)) == ["a", "b"]
+        assert found(storage, tags=("db.type=a=b", "http.method=GET")) == ["a"]
+        assert found(storage, tags=("http.method=GET",), trace_id="t", service_id=SHOP) != []
+        assert found(storage, tags=("http.method=POST",)) == []
+        assert found(storage, tags=("http.method",)) == found(storage, tags=("",)) == []
+
+    def test_tags_are_proposed_by_the_days_that_had_them(self, storage: Any) -> None:
+        day = 86_400_000
+        tags = ["http.method=GET", "http.method=", "db.type=a=b"]
+        rows = [segment("a", tags=tags), segment("b", NOON + day, tags=["http.method=PUT"])]
+        storage.apply(batch(0, 2, rows))
+        storage.apply(batch(2, 3, [segment("c", tags=["http.method=GET", "db.type=%"])]))
+        first, second = (20261115235959,) * 2, (20261116000000,) * 2
+        both = (first[0], second[0])
+        assert storage.tag_keys(first, 9) == ["db.type", "http.method"]
+        assert storage.tag_keys(second, 9) == ["http.method"]
+        assert storage.tag_keys(both, 1) == ["db.type"]
+        assert storage.tag_values("http.method", first, 9) == ["", "GET"]
+        assert storage.tag_values("http.method", both, 9) == ["", "GET", "PUT"]
+        assert storage.tag_values("http.method", both, 1) == [""]
+        assert storage.tag_values("db.type", both, 9) == ["%", "a=b"]
+        assert storage.tag_values("'", both, 9) == storage.tag_keys((1, 2), 9) == []

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.oal.compiler import compile_texts, shipped
 from skyfarer.testing.programs import Oap
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject
@@ -113,11 +114,19 @@ def test_every_acknowledged_segment_survives_kills_and_counts_once(own_oap: Oap)
         assert metrics(stored, "endpoint") == expected(numbers, by_endpoint)
 
 
+METRICS = compile_texts(shipped()).metrics
 Sums = dict[tuple[str, int], tuple[int, int, int]]
 
 
-def metrics(stored: duckdb.DuckDBPyConnection, scope: str) -> Sums:
-    rows = stored.execute(f"FROM metrics_{scope}_20261115").fetchall()
+def metrics(stored: duckdb.DuckDBPyConnection, entity: str) -> Sums:
+    """By entity and minute, from the columns that its average and its share of successes read."""
+    parts = {metric.name: dict(metric.columns) for metric in METRICS}
+    average, share = parts[f"{entity}_resp_time"], parts[f"{entity}_sla"]
+    count, latency, match = average["count"], average["summation"], share["match"]
+    rows = stored.execute(
+        f"""SELECT entity_id, time_bucket, {count}, {latency}, {count} - coalesce({match}, 0)
+        FROM metrics_{entity}_20261115 WHERE time_bucket > 100000000000"""
+    ).fetchall()
     return {(entity, bucket): tuple(sums) for entity, bucket, *sums in rows}
 
 

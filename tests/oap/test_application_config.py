@@ -21,6 +21,7 @@ from skyfarer.oap.boot.settings import (
     NoKeys,
     PrometheusConfig,
     SharingServerConfig,
+    thresholds_ms,
 )
 from skyfarer.oap.core.modules import Module, Provider
 
@@ -260,6 +261,18 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
             " not '1 gig'",
         ),
         (
+            "agent-analyzer:\n  selector: default\n"
+            "  default:\n    slowDBAccessThreshold: default:200,mongodb\n",
+            "application.yml: agent-analyzer.default: slowDBAccessThreshold must be like"
+            " default:200,mongodb:100, in milliseconds; 'mongodb' is not",
+        ),
+        (
+            "agent-analyzer:\n  selector: default\n"
+            "  default:\n    segmentStatusAnalysisStrategy: FROM_ENTRY\n",
+            "application.yml: agent-analyzer.default.segmentStatusAnalysisStrategy is 'FROM_ENTRY';"
+            " did you mean 'FROM_ENTRY_SPAN'?",
+        ),
+        (
             "receiver-sharing-server:\n  selector: default\n"
             "  default:\n    queueCapacityBytes: 9\n",
             "application.yml: receiver-sharing-server.default: queueCapacityBytes must be at least"
@@ -350,6 +363,23 @@ envoy-metric:
         " but not used yet",
         "application.yml: receiver-sharing-server.default: restContextPath: read but not used yet",
         "application.yml: receiver-jvm, alarm: read but not used yet",
+    )
+
+
+def test_the_analyzers_keys_have_the_originals_defaults_and_forms() -> None:
+    analyzer = load_application(None, {}).config(AnalyzerConfig)
+    other = load_application(
+        None,
+        {"SW_NO_UPSTREAM_REAL_ADDRESS": "6000", "SKYFARER_OAL_FILES": "a.oal, b"},
+    ).config(AnalyzerConfig)
+
+    assert thresholds_ms("x", analyzer.slowDBAccessThreshold) == {"default": 200, "mongodb": 100}
+    assert thresholds_ms("x", analyzer.slowCacheReadThreshold) == {"default": 20, "redis": 10}
+    assert thresholds_ms("x", " MongoDB:1 ,") == {"mongodb": 1}
+    assert analyzer.noUpstreamRealAddressAgents == (6000, 9000)
+    assert (other.noUpstreamRealAddressAgents, other.oalFiles) == (
+        (6000,),
+        (Path("a.oal"), Path("b")),
     )
 
 

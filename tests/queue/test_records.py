@@ -4,7 +4,7 @@ import pytest
 
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.layout import SLOT_BYTES
-from skyfarer.queue.records import failures, last_crc, payload_views, salt_of, seal
+from skyfarer.queue.records import crcs_of, failures, payload_views, salt_of, seal
 
 PAYLOADS = [b"first", b"", b"third record"]
 DATA = memoryview(b"".join(PAYLOADS) + b".....")
@@ -13,7 +13,7 @@ SALT = salt_of(7, 100)
 
 def entries(number: int = 7, first: int = 100, slot: int = 0) -> bytearray:
     salt = salt_of(number, first)
-    sealed = seal(salt + slot, salt, 0, 3, list(map(len, PAYLOADS)), PAYLOADS)
+    sealed = seal(salt + slot, 0, 3, list(map(len, PAYLOADS)), crcs_of(PAYLOADS, salt))
     return bytearray(sealed.tobytes())
 
 
@@ -29,9 +29,9 @@ def test_the_checksum_is_crc32c():
 def test_a_batch_is_sealed_as_its_records_are_one_by_one():
     start, crc, singles = 0, SALT, b""
     for slot, payload in enumerate(PAYLOADS):
-        one = seal(SALT + slot, crc, start, 3, [len(payload)], [payload])
-        singles += one.tobytes()
-        start, crc = start + len(payload), last_crc(one)
+        [crc] = crcs_of([payload], crc)
+        singles += seal(SALT + slot, start, 3, [len(payload)], [crc]).tobytes()
+        start += len(payload)
     assert entries() == singles
     assert failed(entries()) == []
     assert list(map(bytes, payload_views(memoryview(entries()), DATA))) == PAYLOADS

@@ -16,6 +16,7 @@ from skyfarer.base.units import KIB
 from skyfarer.queue.errors import QueueMissing
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.wake import FILE, Sleeper
 from skyfarer.queue.writer import Writer
 
 LONG_S = 120.0
@@ -133,3 +134,27 @@ def test_waiting_costs_no_processor(writer: Writer, reader: Reader) -> None:
 def test_a_queue_that_nobody_made_yet_cannot_be_waited_for(tmp_path: Path) -> None:
     with pytest.raises(QueueMissing):
         Reader(tmp_path).start()
+
+
+def test_an_append_leaves_the_page_alone_while_nobody_sleeps(
+    writer: Writer, reader: Reader, tmp_path: Path
+) -> None:
+    page = tmp_path / "queue" / FILE
+    before = page.read_bytes()
+    assert not reader.wait(0, 0.0)
+    writer.append(1, [b"a"])
+    writer.append(1, [b"b", b"c"])
+    assert page.read_bytes() == before
+
+
+def test_an_append_behind_a_look_changes_the_signal_of_all_who_are_about_to_sleep(
+    writer: Writer, tmp_path: Path
+) -> None:
+    sleepers = [Sleeper(tmp_path / "queue") for _ in range(2)]
+    for batch in ([b"a"], [b"b", b"c"]):
+        tokens = [sleeper.token() for sleeper in sleepers]
+        writer.append(1, batch)
+        for sleeper, token in zip(sleepers, tokens, strict=True):
+            assert sleeper.token() != token
+    for sleeper in sleepers:
+        sleeper.close()

@@ -5,12 +5,14 @@ from random import Random
 
 import pytest
 
-from skyfarer.base.errors import ConfigError, PermanentError
+from skyfarer.base.errors import ConfigError, PermanentError, RetryableError
 from skyfarer.base.units import KIB
 from skyfarer.queue.errors import QueueFull, RecordTooLarge
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, decode_segment_header
+from skyfarer.queue.segment import WARM_BYTES
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
+from skyfarer.testing.faulty_disk import FaultyDisk
 
 
 def test_records_come_back_in_order_with_their_kinds(bench):
@@ -52,6 +54,22 @@ def test_a_batch_of_more_buffers_than_one_call_takes_is_written_whole(bench):
     payloads = [b"%d" % n for n in range(2500)]
     writer.append(1, payloads)
     assert bench.records() == payloads
+
+
+def test_a_batch_written_in_parts_comes_back_whole_or_not_at_all(bench):
+    disk = FaultyDisk()
+    writer = bench.writer(disk, segment_bytes=1024 * KIB, capacity_bytes=2048 * KIB)
+    payloads = [(b"%d." % n * 3000)[: n * 137 % 4096] for n in range(300)]
+    writer.append(1, [b"before"])
+    calls = disk.calls
+    writer.append(1, payloads)
+    writes = disk.calls - calls - 1
+    assert sum(map(len, payloads)) > 2 * WARM_BYTES < WARM_BYTES * writes
+    disk.refuse_at(2)
+    with pytest.raises(RetryableError, match="No space left"):
+        writer.append(1, payloads[:200])
+    writer.append(1, [b"after"])
+    assert bench.records() == [b"before", *payloads, b"after"]
 
 
 @pytest.mark.parametrize("durability", ["append", "fsync"])

@@ -16,6 +16,7 @@ import pytest
 
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.time_bucket import MINUTE_MS
+from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.query import QueryServer
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -25,6 +26,7 @@ from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
 START_TIMEOUT_S = 60.0
 
 AHEAD_MINUTES = 30
+PLAN = plan_of(shipped())
 
 
 class LiveOap:
@@ -46,6 +48,7 @@ class LiveOap:
             Registry(),
             SystemClock(),
             UTC,
+            plan=PLAN,
         )
         self._server.start()
         self.port = self._server.port
@@ -58,7 +61,8 @@ class LiveOap:
     def fill(self) -> None:
         """Into the future too, so that a slow run never reaches the end of the data."""
         ahead_ms = AHEAD_MINUTES * MINUTE_MS
-        fill_with_shop(self.reader, SystemClock().now_ms() + ahead_ms, UTC, 45 + AHEAD_MINUTES)
+        until_ms = SystemClock().now_ms() + ahead_ms
+        fill_with_shop(self.reader, PLAN, until_ms, UTC, 45 + AHEAD_MINUTES)
 
     @property
     def url(self) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.wire.messages import KeyStringValuePair, SegmentCollection, SegmentObject, SpanObject
-from skyfarer.wire.split import framed, pick_fields, split_apart, split_repeated
+from skyfarer.wire.split import framed, pick_fields, split_apart, split_repeated, well_formed
 
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 
@@ -226,3 +226,37 @@ def test_splitting_apart_refuses_what_splitting_refuses(payload: bytes) -> None:
 @given(st.integers(1, 2**29 - 1), st.binary(max_size=300))
 def test_a_framed_element_is_a_field_of_its_number(number: int, element: bytes) -> None:
     assert framed(number, element) == delimited(number, element)
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> bytes:
+    """A message with some bytes changed, doubled, taken out or put in: nearly one."""
+    payload = bytearray(draw(messages))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(payload)))
+        length = draw(st.integers(0, 3))
+        payload[at : at + length] = draw(st.one_of(st.binary(max_size=3), messages))
+    return bytes(payload)
+
+
+@given(st.one_of(messages, mutations(), st.binary(max_size=64)))
+def test_what_is_well_formed_is_what_can_be_split_and_protobuf_takes_it(payload: bytes) -> None:
+    told = well_formed(payload)
+    assert told is (split_repeated(payload, 1) is not None)
+    assert not told or judge(payload) is not None
+
+
+@given(messages, st.data())
+def test_a_torn_message_is_well_formed_exactly_when_protobuf_says_so(
+    payload: bytes, data: st.DataObject
+) -> None:
+    torn = payload[: data.draw(st.integers(0, len(payload)))]
+    assert well_formed(torn) is (judge(torn) is not None)
+
+
+def test_lengths_of_every_size_are_walked_over() -> None:
+    for length in (0, 1, 127, 128, 16_383, 16_384, 70_000):
+        whole = delimited(3, bytes(length)) + field(2, VARINT, varint(1))
+        assert well_formed(whole)
+        assert not well_formed(whole[:-1])
+        assert not well_formed(whole[: length + 1])

@@ -75,6 +75,49 @@ examples:
   skyfarer oap start
   SW_CORE_REST_PORT=8080 skyfarer oap start
   skyfarer oap start --config /etc/skyfarer/application.yml
+  skyfarer oap top
+  skyfarer oap parked list
+"""
+
+OAP_TOP_ABOUT = """\
+Records in and rows out, lag, batches, losses by reason, and how long the ingest queue lasts: read
+from the metrics of a running OAP and renewed every second. With --once it prints them and ends.
+"""
+
+SETTINGS_ABOUT = """\
+Settings that agents take over while they run, by service, in the agents' own words. `apply` reads
+SkyWalking's form, `configurations:` with services below, and what it says is all there is from then
+on: a service that is left out goes back to its own. The OAP must run on this machine.
+"""
+
+PROFILE_ABOUT = """\
+Tasks of the profiler in the agents: stacks of the slow requests to one endpoint, for a few minutes.
+Each service does one at a time. The OAP must run on this machine.
+"""
+
+AGENTS_EXAMPLES = """\
+examples:
+  skyfarer oap settings list
+  skyfarer oap settings apply agents.yaml
+  skyfarer oap profile create --service shop --endpoint GET:/orders --minutes 5 --threshold 100
+  skyfarer oap profile list
+"""
+
+PARKED_ABOUT = """\
+Records that the analysis of a running OAP could not use: kept whole, with the reason. To retry one
+is to have its bytes analysed anew, as a new record; the old one stays, marked. The OAP must run on
+this machine, and is found by its data directory. `retry` ends with code 0 when all were sent and
+none was parked again, 1 when not.
+"""
+
+PARKED_EXAMPLES = """\
+examples:
+  skyfarer oap parked list --reason undecodable
+  skyfarer oap parked list --json --limit 1000
+  skyfarer oap parked show 4711
+  skyfarer oap parked show 4711 --raw > record.bin
+  skyfarer oap parked retry 4711 4712
+  skyfarer oap parked retry --reason unknown_instance
 """
 
 UI_ABOUT = "Serves the web page: services, instances and endpoints with their metrics, from an OAP."
@@ -141,9 +184,17 @@ OAL_EXAMPLES = """\
 examples:
   skyfarer oal check my-metrics.oal
   skyfarer oal check *.oal
+  skyfarer oal explain service_percentile
+  skyfarer oal explain queue_delay my-metrics.oal
 """
 
 OAL_CHECK_ABOUT = """\
 Reads the files together and says where they are wrong: file, line, column, one sentence each. Exit
 code 0 with the number of metrics when they make sense, 2 when not.
+"""
+
+OAL_EXPLAIN_ABOUT = """\
+What a metric of the shipped files, or of yours, is made of: the columns that are stored for it,
+what each adds up, which other metrics use it too, and how Spark comes by it. Exit code 2 when there
+is no such metric or a file is wrong.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from skyfarer.base.errors import ConfigError, SkyfarerError
 from skyfarer.cli import descriptions as say
 from skyfarer.cli.oal import add_oal
+from skyfarer.cli.oap import add_oap
 from skyfarer.cli.parser import USAGE_ERROR, Parser
 from skyfarer.cli.queue import add_queue
 from skyfarer.cli.satellite import add_satellite
@@ -53,7 +53,7 @@ def _parser() -> Parser:
     parser = Parser("skyfarer", description=say.ABOUT, epilog=say.EXAMPLES)
     commands = parser.add_subparsers(metavar="COMMAND")
     add_satellite(commands)
-    _add_oap(commands)
+    add_oap(commands)
     _add_ui(commands)
     _add_demo(commands)
     add_queue(commands)
@@ -78,14 +78,6 @@ def _add_start(
     group.set_defaults(parser=group)
     group.commands = ("start",)
     return start
-
-
-def _add_oap(commands: Commands[Parser]) -> None:
-    start = _add_start(commands, "oap", "the analysis platform", say.OAP_ABOUT, say.OAP_EXAMPLES)
-    start.set_defaults(command=_oap_start, parser=start, package="skyfarer[oap]")
-    start.add_argument(
-        "--config", metavar="FILE", type=Path, help="a YAML file in place of the shipped one"
-    )
 
 
 def _add_ui(commands: Commands[Parser]) -> None:
@@ -145,12 +137,6 @@ def _rate(text: str) -> float:
     if not 0 < number <= RATE_MAX:
         raise argparse.ArgumentTypeError(f"'{text}' is not between 0 and {RATE_MAX}")
     return number
-
-
-def _oap_start(parsed: argparse.Namespace) -> int:
-    from skyfarer.oap.boot.app import run
-
-    return run(parsed.config, os.environ)
 
 
 def _ui_start(parsed: argparse.Namespace) -> int:

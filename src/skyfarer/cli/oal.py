@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skyfarer.base.errors import ConfigError
 from skyfarer.cli import descriptions as say
 from skyfarer.cli.parser import USAGE_ERROR, Parser
 
@@ -24,7 +23,8 @@ def add_oal(commands: Commands[Parser]) -> None:
         description=say.OAL_ABOUT,
         epilog=say.OAL_EXAMPLES,
     )
-    check = group.add_subparsers(metavar="COMMAND").add_parser(
+    under = group.add_subparsers(metavar="COMMAND")
+    check = under.add_parser(
         "check",
         help="find what is wrong in files",
         description=say.OAL_CHECK_ABOUT,
@@ -32,8 +32,23 @@ def add_oal(commands: Commands[Parser]) -> None:
     )
     check.set_defaults(command=_check, parser=check, package="skyfarer")
     check.add_argument("files", metavar="FILE", type=Path, nargs="+", help="OAL, in UTF-8")
+    explain = under.add_parser(
+        "explain",
+        help="show what a metric is made of",
+        description=say.OAL_EXPLAIN_ABOUT,
+        epilog=say.OAL_EXAMPLES,
+    )
+    explain.set_defaults(command=_explain, parser=explain, package="skyfarer")
+    explain.add_argument("metric", metavar="METRIC", help="its name, as in service_cpm")
+    explain.add_argument(
+        "files",
+        metavar="FILE",
+        type=Path,
+        nargs="*",
+        help="OAL of your own, beside what is shipped",
+    )
     group.set_defaults(parser=group)
-    group.commands = ("check",)
+    group.commands = tuple(under.choices)
 
 
 def _check(parsed: argparse.Namespace) -> int:
@@ -48,15 +63,16 @@ def _check(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _read(file: Path) -> Text:
-    from skyfarer.oap.oal.compiler import Text
-    from skyfarer.oap.oal.parser import TEXT_CHARS_MAX
+def _explain(parsed: argparse.Namespace) -> int:
+    from skyfarer.oap.oal.compiler import plan_of, shipped
+    from skyfarer.oap.oal.explanation import explained
 
-    try:
-        # One more than the parser takes, so that it is the one to say what is too long.
-        with file.open(encoding="utf-8") as text:
-            return Text(str(file), text.read(TEXT_CHARS_MAX + 1))
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} is not UTF-8; save it as such") from error
+    plan = plan_of([*shipped(), *map(_read, parsed.files)])
+    print(explained(plan, parsed.metric))
+    return 0
+
+
+def _read(file: Path) -> Text:
+    from skyfarer.oap.boot.definitions import read
+
+    return read(file)

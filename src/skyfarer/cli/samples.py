@@ -24,15 +24,15 @@ class Sample:
     value: float
 
 
-def fetch(url: str) -> Samples:
-    """Blocks. RetryableError when nobody answers there, or not with metrics."""
+def fetch(url: str, who: str) -> Samples:
+    """Blocks. RetryableError, which says `who` is not there, when nobody answers with metrics."""
     # No proxy: it is a port of this machine or its network, whatever the environment says.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=TIMEOUT_S) as response:
             text = response.read(ANSWER_BYTES_MAX).decode("utf-8", "replace")
     except (OSError, urllib.error.URLError, ValueError) as error:
-        raise RetryableError(f"no satellite shows its metrics at {url}: {error}") from error
+        raise RetryableError(f"no {who} shows its metrics at {url}: {error}") from error
     return Samples(text)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skyfarer.cli import descriptions as say
+from skyfarer.cli.looks import add_looks, number
 from skyfarer.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 Commands = argparse._SubParsersAction
 RATE_DEFAULT = 10.0
 RATE_MAX = 1000.0
-INTERVAL_S_MAX = 3600.0
 
 
 def add_satellite(commands: Commands[Parser]) -> None:
@@ -77,15 +77,7 @@ def _add_tap(parts: Commands[Parser]) -> None:
 def _add_top(parts: Commands[Parser]) -> None:
     top = _add(parts, "top", "a live table of every pipe", say.TOP_ABOUT)
     top.set_defaults(command=_top)
-    top.add_argument("--url", help="of its metrics (default: where the configuration says)")
-    top.add_argument("--once", action="store_true", help="print the table once and end")
-    top.add_argument(
-        "--interval",
-        metavar="SECONDS",
-        type=_interval,
-        default=1.0,
-        help="between two looks (default: %(default)g)",
-    )
+    add_looks(top)
 
 
 def _add_replay(parts: Commands[Parser]) -> None:
@@ -96,21 +88,7 @@ def _add_replay(parts: Commands[Parser]) -> None:
 
 
 def _rate(text: str) -> float:
-    return _number(text, RATE_MAX, "is no rate")
-
-
-def _interval(text: str) -> float:
-    return _number(text, INTERVAL_S_MAX, "is no number of seconds")
-
-
-def _number(text: str, most: float, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= most:
-        raise argparse.ArgumentTypeError(f"'{text}' {what} above 0 and at most {most:g}")
-    return number
+    return number(text, RATE_MAX, "is no rate")
 
 
 def _count(text: str) -> int:

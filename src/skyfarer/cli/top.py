@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from dataclasses import dataclass
 
-from skyfarer.base.errors import RetryableError
-from skyfarer.cli.samples import Samples, fetch
+from skyfarer.cli.columns import columns
+from skyfarer.cli.samples import Samples
+from skyfarer.cli.watching import rate, watch
 
-CLEAR = "\x1b[H\x1b[J"
 _HEADS = ("pipe", "in/s", "out/s", "accepted", "queued", "dropped", "refused", "retries", "queue")
 _ARRIVALS = ("gatherer_receive_count", "gatherer_fetch_count")
 _LOSSES = ("sender_abandoned_count", "processor_dropped_total")
@@ -30,10 +28,8 @@ class Row:
     full: float | None
 
     def cells(self, before: Row | None, elapsed_s: float) -> tuple[str, ...]:
-        rates = ("-", "-")
-        if before is not None and elapsed_s > 0:
-            gone = (self.arrived - before.arrived, self.left - before.left)
-            rates = (f"{max(0.0, gone[0]) / elapsed_s:.1f}", f"{max(0.0, gone[1]) / elapsed_s:.1f}")
+        arrived, left = (None, None) if before is None else (before.arrived, before.left)
+        rates = (rate(self.arrived, arrived, elapsed_s), rate(self.left, left, elapsed_s))
         counts = (self.accepted, self.queued, self.dropped, self.refused, self.retries)
         full = "-" if self.full is None else f"{100 * self.full:.0f} %"
         return (self.pipe, *rates, *map(str, counts), full)
@@ -78,38 +74,14 @@ def summary(samples: Samples) -> str:
 
 
 def table(now: list[Row], before: list[Row], elapsed_s: float) -> list[str]:
-    """Lines of equal columns: names to the left, numbers to the right."""
     earlier = {row.pipe: row for row in before}
-    cells = [_HEADS, *(row.cells(earlier.get(row.pipe), elapsed_s) for row in now)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADS))]
-    return [
-        "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in cells
-    ]
+    return columns([_HEADS, *(row.cells(earlier.get(row.pipe), elapsed_s) for row in now)])
+
+
+def view(now: Samples, before: Samples | None, elapsed_s: float) -> list[str]:
+    earlier = rows(before) if before is not None else []
+    return [summary(now), "", *table(rows(now), earlier, elapsed_s)]
 
 
 def top(url: str, once: bool, interval_s: float) -> int:
-    """Blocks until interrupted, or with `once` for one look. A satellite that is away later, for a
-    restart say, is waited for; RetryableError if it is away at first."""
-    before: list[Row] = []
-    looked_s = 0.0
-    clear = CLEAR if sys.stdout.isatty() and not once else ""
-    while True:
-        now_s = time.monotonic()
-        try:
-            samples = fetch(url)
-        except RetryableError as error:
-            if not before:
-                raise
-            print(f"{clear}{error}", flush=True)
-        else:
-            now = rows(samples)
-            lines = [summary(samples), "", *table(now, before, now_s - looked_s)]
-            print(clear + "\n".join(lines), flush=True)
-            before, looked_s = now, now_s
-        if once:
-            return 0
-        time.sleep(interval_s)
+    return watch(url, "satellite", view, once, interval_s)

@@ -71,7 +71,10 @@ def decode_newest(data: bytes, queue_id: bytes) -> Checkpoint | None:
 
 def peek(directory: Path, name: str, queue_id: bytes) -> Checkpoint | None:
     """What the consumer last committed, for the writer and for onlookers; takes no lock."""
-    path = checkpoint_path(directory, name)
+    return peek_at(checkpoint_path(directory, name), queue_id)
+
+
+def peek_at(path: Path, queue_id: bytes) -> Checkpoint | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -138,6 +138,14 @@ def make_directory(disk: Disk, directory: Path, durable: bool) -> None:
             sync_directory(disk, path.parent)
 
 
+def has_size(path: Path, size_bytes: int) -> bool:
+    """False where there is no such file, too."""
+    try:
+        return os.stat(path).st_size == size_bytes  # noqa: PTH116 - one call, often
+    except FileNotFoundError:
+        return False
+
+
 def sync_directory(disk: Disk, path: Path) -> None:
     """Names made or removed in it survive a power cut."""
     try:

@@ -17,7 +17,7 @@ from skyfarer.base.errors import ConfigError
 from skyfarer.base.units import MIB
 from skyfarer.queue.checkpoint import Checkpoint
 from skyfarer.queue.errors import QueueFull
-from skyfarer.queue.records import seal
+from skyfarer.queue.records import crcs_of, seal
 from skyfarer.queue.run import OVERFLOW, Run, lost
 from skyfarer.queue.settings import CONSUMER_NAME
 
@@ -118,7 +118,7 @@ class Held:
         starts = accumulate((len(payload) for _, payload in found), initial=0)
         rows = zip(starts, found, strict=False)
         index = b"".join(
-            seal(n, 0, at, kind, [len(payload)], [payload]).tobytes()
+            seal(n, at, kind, [len(payload)], crcs_of([payload], 0)).tobytes()
             for n, (at, (kind, payload)) in enumerate(rows)
         )
         data = b"".join(payload for _, payload in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skyfarer.queue.checkpoint import FILE_BYTES, Checkpoint, checkpoint_path, peek
+from skyfarer.queue.checkpoint import FILE_BYTES, Checkpoint, checkpoint_path, peek_at
 from skyfarer.queue.disk import Disk, create_whole
 from skyfarer.queue.run import OVERFLOW
 
@@ -16,14 +16,12 @@ class Places:
         self, disk: Disk, directory: Path, names: tuple[str, ...], queue_id: bytes
     ) -> None:
         self._disk = disk
-        self._directory = directory
-        self._names = names
+        self._paths = [checkpoint_path(directory, name) for name in names]
         self._queue_id = queue_id
 
     def make_missing(self, oldest: int) -> None:
         """A consumer new to the queue begins with the oldest record there is."""
-        for name in self._names:
-            path = checkpoint_path(self._directory, name)
+        for path in self._paths:
             if not path.exists():
                 begin = Checkpoint(0, oldest).encode(self._queue_id)
                 create_whole(self._disk, path, begin, FILE_BYTES, durable=False)
@@ -35,8 +33,8 @@ class Places:
 
     def farthest(self) -> int:
         """Nothing at or above was committed; files not made yet say nothing."""
-        known = [name for name in self._names if checkpoint_path(self._directory, name).exists()]
-        return max((self._peek(name).committed for name in known), default=0)
+        known = [path for path in self._paths if path.exists()]
+        return max((self._peek(path).committed for path in known), default=0)
 
     def dropped(self, oldest: int) -> int:
         """Records the consumer that lost most never had: the gaps it has counted when passing
@@ -47,7 +45,7 @@ class Places:
         )
 
     def _all(self) -> list[Checkpoint]:
-        return [self._peek(name) for name in self._names]
+        return [self._peek(path) for path in self._paths]
 
-    def _peek(self, name: str) -> Checkpoint:
-        return peek(self._directory, name, self._queue_id) or Checkpoint(0, 0)
+    def _peek(self, path: Path) -> Checkpoint:
+        return peek_at(path, self._queue_id) or Checkpoint(0, 0)

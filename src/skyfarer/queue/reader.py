@@ -66,10 +66,12 @@ class Reader:
         """
         deadline_s = time.monotonic() + timeout_s
         while self.writing() <= beyond:
+            if time.monotonic() >= deadline_s:
+                return False
             sleeper = self._sleeping()
             token = sleeper.token()
-            if self.writing() <= beyond and not sleeper.sleep(token, deadline_s):
-                return False
+            if self.writing() <= beyond:
+                sleeper.sleep(token, deadline_s)
         return True
 
     def runs(self, start: int, end: int, bytes_max: int = 64 * MIB) -> Iterator[Run]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress, count
 from operator import add, ne
 from typing import Final
@@ -33,9 +33,11 @@ ENTRY_WORDS: Final = SLOT_BYTES // 4
 _START, _LENGTH, _KIND, _CRC, _CHECK = range(ENTRY_WORDS)
 _CHECKED_BYTES: Final = 4 * _CHECK
 _unpack: Final = struct.Struct("16s4x")
+_FEW: Final = 16
+_unpack_few: Final = struct.Struct("16s4x" * _FEW)
 _unpack_many: Final = struct.Struct("16s4x" * 64)
-_pack_checked = struct.Struct("<IIII").pack
-_pack_check = struct.Struct("<I").pack
+pack_checked: Final = struct.Struct("<IIII").pack  # an entry but for its check
+pack_entry: Final = struct.Struct("<16sI").pack
 _pack_place = struct.Struct("<QQ").pack
 
 
@@ -44,36 +46,29 @@ def salt_of(number: int, first: int) -> int:
     return crc32c(_pack_place(number, first)) >> 1
 
 
-def seal_one(beginning: int, start: int, length: int, kind: int, crc: int) -> bytes:
-    """One entry; `beginning` is the salt plus the slot."""
-    checked = _pack_checked(start, length, kind, crc)
-    return checked + _pack_check(crc32c(checked, beginning))
+def crcs_of(payloads: Iterable[bytes | memoryview], crc: int) -> list[int]:
+    """Of payloads behind a record whose crc is `crc`."""
+    return [crc := crc32c(payload, crc) for payload in payloads]
 
 
 def seal(
-    beginning: int,
-    crc: int,
-    start: int,
-    kind: int,
-    lengths: Sequence[int],
-    payloads: Sequence[bytes | memoryview],
+    beginning: int, start: int, kind: int, lengths: Sequence[int], crcs: Sequence[int]
 ) -> array[int]:
-    """Entries of payloads that lie back to back from `start`, behind a record whose crc is `crc`.
+    """Entries of payloads that lie back to back from `start`.
 
     `beginning` is the salt plus the slot of the first.
     """
     slots = len(lengths)
-    words = array("I", bytes(SLOT_BYTES * slots))
-    words[_START::ENTRY_WORDS] = array("I", accumulate(lengths[:-1], initial=start))
-    words[_LENGTH::ENTRY_WORDS] = array("I", lengths)
-    words[_KIND::ENTRY_WORDS] = array("I", (kind,)) * slots
-    words[_CRC::ENTRY_WORDS] = array("I", [crc := crc32c(payload, crc) for payload in payloads])
-    words[_CHECK::ENTRY_WORDS] = array("I", _checks(memoryview(words).cast("B"), beginning))
-    return words
-
-
-def last_crc(entries: array[int]) -> int:
-    return entries[_CRC - ENTRY_WORDS]
+    end = slots * ENTRY_WORDS
+    words = array("I", bytes(SLOT_BYTES * (slots + -slots % _FEW)))
+    words[_START:end:ENTRY_WORDS] = array("I", list(accumulate(lengths[:-1], initial=start)))
+    words[_LENGTH:end:ENTRY_WORDS] = array("I", lengths)
+    words[_KIND:end:ENTRY_WORDS] = array("I", (kind,)) * slots
+    words[_CRC:end:ENTRY_WORDS] = array("I", crcs)
+    checked = chain.from_iterable(_unpack_few.iter_unpack(words))
+    checks = map(crc32c, checked, range(beginning, beginning + slots))
+    words[_CHECK:end:ENTRY_WORDS] = array("I", list(checks))
+    return words[:end]
 
 
 def failures(

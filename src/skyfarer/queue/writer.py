@@ -69,6 +69,7 @@ class Writer:
         self._ring: Ring | None = None
         self._segment: Segment | None = None
         self._fsync = settings.durability == "fsync"
+        self._put_bytes_max = -1 if self._fsync else settings.record_bytes_max
         self._patience = patience or Patience()
         self._commit = GroupCommit(self._disk, settings.directory, self._geometry)
 
@@ -104,13 +105,14 @@ class Writer:
             if (
                 segment is not None
                 and len(payloads) == 1
-                and not self._fsync
                 and 0 < kind <= KIND_MAX
-                and (length := len(payloads[0])) <= segment.room
-                and length <= self._record_bytes_max
+                and (length := len(payload := payloads[0])) <= segment.room
+                and length <= self._put_bytes_max
             ):
-                segment.put(sequence, kind, payloads[0], length)
-                self._show(sequence + 1)
+                assert self._waker is not None
+                segment.put(kind, payload, length)
+                self.writing = writing = sequence + 1
+                self._waker.show(writing)
             else:
                 self._append(kind, payloads)
         except SkyfarerError as error:
@@ -197,13 +199,9 @@ class Writer:
                 segment.sync()
         else:
             self._append_across(kind, lengths, payloads)
-        self._show(self.writing + count)
-
-    def _show(self, writing: int) -> None:
-        assert self._state is not None and self._waker is not None
-        self.writing = writing
-        self._state.publish_writing(writing)
-        self._waker.wake(writing)
+        assert self._waker is not None
+        self.writing += count
+        self._waker.show(self.writing)
 
     def _append_across(
         self, kind: int, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]
@@ -286,8 +284,8 @@ class Writer:
         self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
-        self._waker = Waker(disk, directory)
-        self._waker.wake(found.writing)
+        self._waker = Waker(disk, directory, state)
+        self._waker.show(found.writing)
         self._process = getpid()
         _started.add(self)
 

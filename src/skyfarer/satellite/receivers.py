@@ -52,6 +52,9 @@ _OTLP: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+_NATIVE_DIALECTS: Final = (Dialect.OBJECT, Dialect.ARRAY, Dialect.LOGGING)
+
+
 def _all(rows: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(service for services in rows.values() for service in services)
 
@@ -69,7 +72,7 @@ SIGNALS: Final[Mapping[str, tuple[str, ...]]] = {
     "otlp": _all(_OTLP),
 }
 HTTP_RECEIVERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "http-native-receiver": _http(lambda one: one.dialect is not Dialect.OTLP),
+    "http-native-receiver": _http(lambda one: one.dialect in _NATIVE_DIALECTS),
     "http-native-log-receiver": _http(lambda one: one.dialect is Dialect.LOGGING),
     "http-otlp-receiver": _http(lambda one: one.dialect is Dialect.OTLP),
 }

@@ -40,6 +40,12 @@ RECEIVER_MESSAGES: Final = Metric(
     "Messages in the queue: appended to it, or sent again and known to be there.",
     ("rpc",),
 )
+RECEIVER_REFUSED: Final = Metric(
+    "receiver_messages_refused_total",
+    Kind.COUNTER,
+    "Messages refused for what they are, and so never in the queue.",
+    ("rpc", "reason"),
+)
 RECEIVER_REPEATS: Final = Metric(
     "receiver_repeats_total",
     Kind.COUNTER,
@@ -283,11 +289,21 @@ PIPELINE_RECORDS: Final = Metric(
 PIPELINE_PARKED: Final = Metric(
     "pipeline_parked_total", Kind.COUNTER, "Records set aside as unreadable.", ("reason",)
 )
+PIPELINE_RETRIED: Final = Metric(
+    "pipeline_retried_total",
+    Kind.COUNTER,
+    "Parked records sent again on demand; each is accepted anew, as a record of its own.",
+)
 PIPELINE_KEPT: Final = Metric(
     "pipeline_kept_total",
     Kind.COUNTER,
     "Records that nothing analyses, stored as they came; counted as stored as well.",
     ("kind",),
+)
+PIPELINE_UNSAMPLED: Final = Metric(
+    "pipeline_unsampled_total",
+    Kind.COUNTER,
+    "Segments that were analysed and, as the sampling policy says, not stored.",
 )
 PIPELINE_BATCH_SECONDS: Final = Metric(
     "pipeline_batch_seconds", Kind.GAUGE, "Duration of the last micro-batch."
@@ -297,6 +313,17 @@ PIPELINE_BATCH_RECORDS: Final = Metric(
 )
 PIPELINE_LAG_RECORDS: Final = Metric(
     "pipeline_lag_records", Kind.GAUGE, "Records accepted and not yet in storage."
+)
+PIPELINE_LAG_SECONDS: Final = Metric(
+    "pipeline_lag_seconds",
+    Kind.GAUGE,
+    "Age of the oldest record that is not in storage yet, as far as it was seen.",
+)
+PIPELINE_ROWS: Final = Metric(
+    "pipeline_rows_total",
+    Kind.COUNTER,
+    "Rows handed to storage: what batches of records came to.",
+    ("what",),
 )
 PIPELINE_RESTARTS: Final = Metric(
     "pipeline_restarts_total", Kind.COUNTER, "Times the streaming query was started again."

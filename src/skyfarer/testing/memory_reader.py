@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from threading import Event
 
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import Accumulators, Applied, Endpoint, Instance, Scope, Service
+from skyfarer.oap.core.slow import Slow, SlowStatement
+from skyfarer.oap.core.storage import Applied, Endpoint, Instance, Service, Value
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.telemetry.ledger import Ledger
 
 ALWAYS = (0, 9999_12_31_23_59)
@@ -28,10 +30,14 @@ class MemoryReader:
         self.gate = Event()
         self.gate.set()
         self.books = Ledger(0, 0, 0, {})
+        self.forget()
+
+    def forget(self) -> None:
+        """All that was added."""
         self._services: list[Service] = []
         self._instances: list[tuple[Instance, int, int]] = []
         self._endpoints: list[tuple[Endpoint, int, int]] = []
-        self._rows: dict[tuple[Scope, str], dict[int, Accumulators]] = defaultdict(dict)
+        self._rows: dict[tuple[str, str], dict[int, Mapping[str, Value]]] = defaultdict(dict)
 
     def add_service(
         self, name: str, layers: Sequence[str] = ("GENERAL",), normal: bool = True
@@ -61,8 +67,9 @@ class MemoryReader:
         self._endpoints.append((Endpoint(identifier, name, service_id), *seen))
         return identifier
 
-    def put(self, scope: Scope, entity_id: str, bucket: int, row: Accumulators) -> None:
-        self._rows[scope, entity_id][bucket] = row
+    def put(self, source: str, entity_id: str, bucket: int, row: Mapping[str, Value]) -> None:
+        """`row` has values by column; a minute's makes no hour."""
+        self._rows[source, entity_id][bucket] = row
 
     def services(self, layer: str | None) -> list[Service]:
         self._admit()
@@ -90,11 +97,23 @@ class MemoryReader:
         return matching[:limit]
 
     def series(
-        self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
-    ) -> dict[int, Accumulators]:
+        self,
+        source: str,
+        entity_id: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+    ) -> dict[int, dict[str, Value]]:
         self._admit()
-        rows = list(self._rows.get((scope, entity_id), {}).items())
-        return {bucket: row for bucket, row in rows if start_bucket <= bucket <= end_bucket}
+        if len(str(start_bucket)) != len(str(end_bucket)):
+            raise ValueError(f"{start_bucket} and {end_bucket} are of different precision")
+        rows = list(self._rows.get((source, entity_id), {}).items())
+        wanted = (
+            (bucket, {name: row[name] for name in columns if name in row})
+            for bucket, row in rows
+            if start_bucket <= bucket <= end_bucket
+        )
+        return {bucket: row for bucket, row in wanted if row}
 
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
         """It holds no segments."""
@@ -104,6 +123,20 @@ class MemoryReader:
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
+        self._admit()
+        return []
+
+    def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def slowest(
+        self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
+    ) -> list[SlowStatement]:
         self._admit()
         return []
 
@@ -133,7 +166,21 @@ SHOP = (
 )
 
 
-def fill_with_shop(reader: MemoryReader, now_ms: int, zone: tzinfo, minutes: int = 45) -> None:
+def row_of(plan: Plan, **metrics: Mapping[str, Value]) -> dict[str, Value]:
+    """A row by the names of metrics and of their parts: service_sla={"total": 7, "match": 6}."""
+    columns = {
+        metric.name: dict(metric.columns) for source in plan.sources for metric in source.metrics
+    }
+    return {
+        columns[name][part]: value
+        for name, parts in metrics.items()
+        for part, value in parts.items()
+    }
+
+
+def fill_with_shop(
+    reader: MemoryReader, plan: Plan, now_ms: int, zone: tzinfo, minutes: int = 45
+) -> None:
     """A small shop with waves of traffic, one slow and one failing service, up to `now_ms`.
 
     May be called again and again: services are added once, rows are replaced by the same values,
@@ -146,15 +193,21 @@ def fill_with_shop(reader: MemoryReader, now_ms: int, zone: tzinfo, minutes: int
         for age in range(minutes):
             at_ms = now_ms - age * MINUTE_MS
             elapsed = 1.0 if age else now_ms % MINUTE_MS / MINUTE_MS
-            row = _row(calls, latency_ms, failing, at_ms // MINUTE_MS, elapsed)
-            if row.calls:
-                reader.put(Scope.SERVICE, identifier, minute_bucket(at_ms, zone), row)
-            calls_in_all += row.calls
+            done, latency_sum = _traffic(calls, latency_ms, at_ms // MINUTE_MS, elapsed)
+            succeeded = done - round(done * failing)
+            if done:
+                row = row_of(
+                    plan,
+                    service_resp_time={"summation": latency_sum, "count": done},
+                    service_sla={"total": done, "match": succeeded},
+                )
+                reader.put("Service", identifier, minute_bucket(at_ms, zone), row)
+            calls_in_all += done
     reader.books = Ledger(calls_in_all + 12, calls_in_all, 12, {})
 
 
-def _row(calls: int, latency_ms: int, failing: float, minute: int, elapsed: float) -> Accumulators:
+def _traffic(calls: int, latency_ms: int, minute: int, elapsed: float) -> tuple[int, int]:
     wave = 1 + 0.22 * math.sin(minute / 4 + calls) + 0.08 * math.sin(minute * 1.7 + latency_ms)
     busy = 1 + 0.18 * math.sin(minute / 3 + latency_ms) + 0.05 * math.sin(minute * 2.3 + calls)
     done = int(calls * wave * elapsed)
-    return Accumulators(done, int(done * latency_ms * busy), round(done * failing))
+    return done, int(done * latency_ms * busy)

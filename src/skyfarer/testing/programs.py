@@ -131,6 +131,8 @@ _TRACE = """query ($id: ID!) {
 
 
 class Oap(Program):
+    """Data of any day is kept: what tests send is of the day they were written on."""
+
     def __init__(self, directory: Path, **environ: str) -> None:
         self.data = directory / "oap"
         self.grpc_port, self.rest_port, self.telemetry_port = (free_port() for _ in range(3))
@@ -142,6 +144,7 @@ class Oap(Program):
                 "SW_CORE_GRPC_PORT": str(self.grpc_port),
                 "SW_CORE_REST_PORT": str(self.rest_port),
                 "SW_TELEMETRY_PROMETHEUS_PORT": str(self.telemetry_port),
+                "SW_CORE_METRICS_DATA_TTL": "36500",
                 "TZ": "UTC",
                 **environ,
             },

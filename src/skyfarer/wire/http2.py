@@ -16,6 +16,7 @@ from h2.settings import SettingCodes, Settings
 from hyperframe.frame import DataFrame, WindowUpdateFrame
 
 from skyfarer.base.units import KIB, MIB
+from skyfarer.wire.header_blocks import HeaderBlocks
 
 CONNECTION_WINDOW_BYTES: Final = 4 * MIB
 STREAM_WINDOW_BYTES: Final = 1 * MIB
@@ -69,7 +70,7 @@ class Http2(H2Connection):
         if client_side:
             values[SettingCodes.ENABLE_PUSH] = 0
         self.local_settings = Settings(client=client_side, initial_values=values)
-        self.decoder.max_header_list_size = HEADER_LIST_BYTES_MAX
+        self.decoder = HeaderBlocks(HEADER_LIST_BYTES_MAX)
 
     def open(self) -> bytes:
         """Preface, settings and the wide connection window: the first bytes to write."""

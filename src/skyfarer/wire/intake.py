@@ -3,6 +3,9 @@
 Appending costs per call of `append`, not per message, so all messages of one kind that one read of
 a socket brought to one door are appended together, whichever of the connection's calls they came
 in. A failure is told to the calls whose messages it concerns and to no other.
+
+Messages are kept unread, unless the server is to refuse those that are malformed: then each is
+walked, and the first that cannot be ends its call, behind what came before it.
 """
 
 from __future__ import annotations
@@ -13,20 +16,21 @@ from typing import Final
 
 from skyfarer.base.units import MIB
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.telemetry.table import RECEIVER_MESSAGES
+from skyfarer.telemetry.table import RECEIVER_MESSAGES, RECEIVER_REFUSED
 from skyfarer.wire.calls import Call
 from skyfarer.wire.framing import Splitter
 from skyfarer.wire.identity import Identity
 from skyfarer.wire.numbered import NumberedGroups
 from skyfarer.wire.numbering import Numbering
 from skyfarer.wire.routes import Lane, Route
-from skyfarer.wire.split import split_repeated
+from skyfarer.wire.split import split_repeated, well_formed
 from skyfarer.wire.status import Status, StatusError
 from skyfarer.wire.twins import is_v2
 
 # A read of compressed messages may inflate a thousandfold, and one of small messages that lack
 # their identity may grow as much; beyond this it is appended in parts.
 PENDING_BYTES_MAX: Final = 8 * MIB
+MALFORMED: Final = "malformed"  # a value of a metric's label
 
 
 class Unfinished:
@@ -89,9 +93,12 @@ class _Group:
 class Intake:
     """One per connection; used on the event loop only."""
 
-    def __init__(self, unfinished: Unfinished, registry: Registry) -> None:
+    def __init__(
+        self, unfinished: Unfinished, registry: Registry, refuse_malformed: bool = False
+    ) -> None:
         self._unfinished = unfinished
         self._registry = registry
+        self._refuse_malformed = refuse_malformed
         self._groups: dict[Lane, _Group] = {}
         self._numbered = NumberedGroups()
         self._failed: dict[Call, StatusError] = {}
@@ -118,22 +125,17 @@ class Intake:
             group = self._groups[lane] = _Group()
         payloads = group.payloads
         start = len(payloads)
-        try:
-            splitter.feed(data, payloads)
-        finally:
-            if splitter.inflates:
-                self._grown_bytes += sum(map(len, payloads[start:]))
-            received = len(payloads) - start
-            if route.rpc.repeated_field is not None:
-                payloads[start:] = _elements(payloads[start:], route.rpc.repeated_field)
-            elif route.v2_lane is not None:
-                self._part(call, route.v2_lane, payloads, start)
-            if received:
-                group.sources.append((call, start, len(payloads)))
-                if call.identity is not None:
-                    self._identify(call, call.identity, lane)
-        call.count(received)
-        self._unfinished.count(call)
+        error = self._split(call, splitter, route, data, payloads)
+        received = len(payloads) - start
+        if route.rpc.repeated_field is not None:
+            payloads[start:] = _elements(payloads[start:], route.rpc.repeated_field)
+        elif route.v2_lane is not None:
+            self._part(call, route.v2_lane, payloads, start)
+        if received:
+            group.sources.append((call, start, len(payloads)))
+            if call.identity is not None:
+                self._identify(call, call.identity, lane)
+        self._count(call, received, error)
 
     def _take_numbered(
         self,
@@ -145,21 +147,41 @@ class Intake:
         data: bytes,
     ) -> None:
         messages: list[bytes] = []
+        error = self._split(call, splitter, route, data, messages)
+        if call.identity is None:
+            self._numbered.add_all(call, numbering, lane, route, messages)
+        else:
+            for message in messages:
+                whole = call.identity.complete(message)
+                self._numbered.add(call, numbering, lane, whole)
+                self._grown_bytes += len(whole) - len(message)
+                if self.full:
+                    self._append_all()
+        self._count(call, len(messages), error)
+
+    def _split(
+        self, call: Call, splitter: Splitter, route: Route, data: bytes, into: list[bytes]
+    ) -> StatusError | None:
+        """Adds the messages that `data` completes; what ends the call is behind all of them."""
+        start, error = len(into), None
         try:
-            splitter.feed(data, messages)
-        finally:
-            if splitter.inflates:
-                self._grown_bytes += sum(map(len, messages))
-            if call.identity is None:
-                self._numbered.add_all(call, numbering, lane, route, messages)
-            else:
-                for message in messages:
-                    whole = call.identity.complete(message)
-                    self._numbered.add(call, numbering, lane, whole)
-                    self._grown_bytes += len(whole) - len(message)
-                    if self.full:
-                        self._append_all()
-        call.count(len(messages))
+            splitter.feed(data, into)
+        except StatusError as failure:
+            error = failure
+        if self._refuse_malformed:
+            bad = _first_malformed(into, start, route.rpc.repeated_field)
+            if bad < len(into):
+                del into[bad:]
+                self._registry.inc(RECEIVER_REFUSED, rpc=call.name, reason=MALFORMED)
+                error = _malformed(call.messages + bad - start)
+        if splitter.inflates:
+            self._grown_bytes += sum(map(len, into[start:]))
+        return error
+
+    def _count(self, call: Call, received: int, error: StatusError | None) -> None:
+        if error is not None:
+            raise error
+        call.count(received)
         self._unfinished.count(call)
 
     def _part(self, call: Call, v2_lane: Lane, payloads: list[bytes], start: int) -> None:
@@ -228,6 +250,25 @@ class Intake:
             else:
                 self._registry.inc(RECEIVER_MESSAGES, len(payloads), rpc=call.name)
         return failed
+
+
+def _first_malformed(messages: list[bytes], start: int, field: int | None) -> int:
+    """Where it is, or where the list ends. A collection is only as good as its elements."""
+    for at in range(start, len(messages)):
+        message = messages[at]
+        if not well_formed(message):
+            return at
+        if field is not None and not all(map(well_formed, split_repeated(message, field) or ())):
+            return at
+    return len(messages)
+
+
+def _malformed(before: int) -> StatusError:
+    return StatusError(
+        Status.INVALID_ARGUMENT,
+        f"message {before + 1} of the call is no well-formed protobuf message; it is not kept,"
+        " those before it are",
+    )
 
 
 def _elements(messages: list[bytes], field: int) -> list[bytes]:

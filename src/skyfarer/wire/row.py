@@ -63,6 +63,13 @@ class Kind(IntEnum):
     INVENTORY = 36  # made by an OAP itself: a name that wants an id, or a sign of life of one
     EBPF_PROCESS = 37
     CONTINUOUS_PROFILING_REPORT = 38
+    # Bodies of other projects' HTTP routes, as they came.
+    TELEGRAF = 39
+    ZIPKIN_V2_JSON = 40
+    ZIPKIN_V2_PROTO = 41
+    ZIPKIN_V1_JSON = 42
+    ZIPKIN_V1_THRIFT = 43
+    FIREHOSE_METRICS = 44
 
 
 @dataclass(frozen=True, slots=True)

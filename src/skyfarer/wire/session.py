@@ -58,7 +58,9 @@ class Session:
         self._write = write
         self._close = close
         self._http2 = Http2(client_side=False, streams_max=receiver.settings.streams_max)
-        self._intake = Intake(receiver.unfinished, receiver.registry)
+        self._intake = Intake(
+            receiver.unfinished, receiver.registry, receiver.settings.refuse_malformed
+        )
         self._guard = ControlGuard(loop.time)
         self._calls: dict[int, Call] = {}
         self._opened: list[Call] = []

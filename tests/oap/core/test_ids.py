@@ -15,6 +15,9 @@ def test_ids_equal_the_originals_check_vectors() -> None:
     assert ids.service_id("User", normal=False) == "VXNlcg==.0"
     assert ids.service_id("e2e-test-dest-service") == "ZTJlLXRlc3QtZGVzdC1zZXJ2aWNl.1"
     assert ids.endpoint_id("c.1", "POST:/users") == "c.1_UE9TVDovdXNlcnM="
+    assert ids.relation_id("VXNlcg==.0", "c.1") == "VXNlcg==.0-c.1"
+    relation = ids.endpoint_relation_id("u.0", "User", "c.1", "POST:/users")
+    assert relation == "u.0-VXNlcg==-c.1-UE9TVDovdXNlcnM="
 
 
 def test_a_blank_name_is_written_as_blank() -> None:

@@ -25,6 +25,10 @@ def references(count: int) -> bytes:
     return framed(3, framed(5, b"") * count)
 
 
+def tags(count: int) -> bytes:
+    return framed(3, framed(12, b"") * count)
+
+
 def v2(count: int) -> bytes:
     inner = v2_trace.SegmentObject(spans=[v2_trace.SpanObjectV2(operationName="/a page")] * count)
     return v2_trace.UpstreamSegment(segment=inner.SerializeToString()).SerializeToString()
@@ -44,6 +48,7 @@ def properties(count: int) -> bytes:
     [
         (Kind.SEGMENT, spans, 0),
         (Kind.SEGMENT, references, 1),
+        (Kind.SEGMENT, tags, 1),
         (Kind.V2_SEGMENT, v2, 1),
         (Kind.OTLP_TRACES, attributes, 2),
         (Kind.INSTANCE_PROPERTIES, properties, 0),

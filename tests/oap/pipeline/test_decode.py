@@ -143,3 +143,20 @@ def test_properties_keep_their_order_and_repeats() -> None:
         decoder = DECODERS[name](PROPERTIES)
         (row,) = decoder.decode_all(payloads(message.SerializeToString())).to_pylist()
         assert [pair["value"] for pair in row["properties"]] == ["10.0.0.1", "10.0.0.2"]
+
+
+def test_half_a_character_in_a_tag_costs_that_character_and_not_the_segment(
+    decoder: Decoder,
+) -> None:
+    tag = KeyStringValuePair(key="note", value="caf?")
+    whole = SegmentObject(traceSegmentId="x", spans=[SpanObject(peer="db", tags=[tag]), {}])
+    cut = whole.SerializeToString().replace(b"caf?", b"caf\xc3")
+    batch = decoder.decode_all(payloads(segment("a"), cut, whole.SerializeToString()))
+    batch.validate(full=True)
+    assert batch.schema == decoder.schema
+    told = [[span["tags"] for span in spans] for spans in batch["spans"].to_pylist()]
+    assert told == [
+        [[]],
+        [[{"key": "note", "value": "caf\ufffd"}], []],
+        [[{"key": "note", "value": "caf?"}], []],
+    ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench
-from skyfarer.oap.core.storage import Accumulators, Applied
+from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
+from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.core.time_bucket import minute_bucket
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
@@ -31,7 +31,7 @@ def test_every_kind_that_nothing_analyses_is_kept_whole_and_delivered(bench: Ben
         assert (first.payload, second.payload) == (bytes([kind]) * kind, b"\xff not a message")
         assert (first.sequence, second.sequence) == (3 * number, 3 * number + 1)
         assert before <= first.time_bucket <= after
-    assert bench.calls() == {BUCKET: Accumulators(len(KEPT), 10 * len(KEPT), 0)}
+    assert bench.calls() == {BUCKET: Calls(len(KEPT), 10 * len(KEPT), 0)}
     assert bench.progress() == Applied(3 * len(KEPT), 3 * len(KEPT), {})
     assert bench.parked() == []
     assert bench.registry.value(table.PIPELINE_KEPT, kind="log") == 2
@@ -58,7 +58,7 @@ def test_a_mixed_batch_balances_to_the_record(bench: Bench) -> None:
     assert [one.payload for one in bench.storage.records(Kind.LOG, *ALWAYS, limit=9)] == [
         *(b"one", b"two")
     ]
-    assert bench.calls() == {BUCKET: Accumulators(1, 10, 0)}
+    assert bench.calls() == {BUCKET: Calls(1, 10, 0)}
     assert [one.id for one in bench.storage.services(None)] == [SHOP]
 
 

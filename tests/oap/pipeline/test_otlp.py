@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from oap.pipeline.bench import BUCKET, NOON, WIDE, Bench
+from oap.pipeline.bench import BUCKET, NOON, WIDE, Bench, Calls
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import Accumulators, Applied, Scope
+from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.sources.columns import text_of
 from skyfarer.oap.pipeline.sources.decode import DECODERS
 from skyfarer.oap.pipeline.sources.otlp import segments_of
-from skyfarer.oap.pipeline.sources.shapes import SPAN
+from skyfarer.oap.pipeline.sources.shapes import SPAN, UNTOLD
 from skyfarer.oap.pipeline.sources.spans import parts_of
 from skyfarer.wire.messages import otlp_trace as otlp
 from skyfarer.wire.rpc import Kind
@@ -90,9 +90,9 @@ def test_spans_that_were_called_are_counted_and_the_others_are_not(bench: Bench)
     bench.keep(Kind.OTLP_TRACES, export(*others, service_name="shop"))
     bench.keep(Kind.OTLP_TRACES, export(consumer, service_name="billing"))
     bench.apply()
-    assert bench.calls() == {BUCKET: Accumulators(1, 10, 0)}
+    assert bench.calls() == {BUCKET: Calls(1, 10, 0)}
     billing = ids.service_id("billing")
-    assert bench.calls(Scope.SERVICE, billing) == {BUCKET: Accumulators(1, 10, 1)}
+    assert bench.calls("Service", billing) == {BUCKET: Calls(1, 10, 1)}
     assert len(stored(bench)) == 7
     assert bench.progress() == Applied(3, 3, {})
 
@@ -132,7 +132,7 @@ def test_an_export_with_a_bad_span_is_parked_once_and_its_good_spans_are_kept(
     bench.keep(Kind.OTLP_TRACES, export(lacking, span(5), service_name="shop"))
     bench.apply()
     assert sorted(stored(bench)) == [segment_id(1), segment_id(5)]
-    assert bench.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert bench.calls() == {BUCKET: Calls(2, 20, 0)}
     assert [parked[:2] for parked in bench.parked()] == [(0, "undecodable"), (1, "incomplete")]
     assert bench.parked()[0][2] == torn
     assert bench.progress() == Applied(2, 0, {"undecodable": 1, "incomplete": 1})
@@ -156,7 +156,7 @@ def test_a_span_that_comes_again_counts_once(bench: Bench) -> None:
     bench.keep(Kind.OTLP_TRACES, export(span(2), span(3), service_name="shop"))
     bench.apply()
     assert sorted(stored(bench)) == [segment_id(1), segment_id(2), segment_id(3)]
-    assert bench.calls() == {BUCKET: Accumulators(3, 30, 0)}
+    assert bench.calls() == {BUCKET: Calls(3, 30, 0)}
     assert bench.progress() == Applied(4, 2, {"duplicate": 2})
     assert bench.consumer.committed() == 4
 
@@ -196,8 +196,10 @@ def test_all_that_a_span_says_is_found_in_the_form_of_segments(decoder: str) -> 
     assert inner[segment_id(1)]["refs"] == inner[segment_id(22)]["refs"] == []
     (ref,) = inner[segment_id(11)]["refs"]
     assert (ref["parentTraceSegmentId"], ref["parentSpanId"]) == (segment_id(1), 0)
-    assert (ref["traceId"], ref["refType"]) == (TRACE.hex(), 0)
-    assert [ref["refType"] for ref in inner[segment_id(21)]["refs"]] == [1]
+    assert (ref["traceId"], ref["refType"]) == (TRACE.hex(), UNTOLD)
+    database = inner[segment_id(12)]["tags"]
+    assert database == [{"key": "db.type", "value": "elasticsearch"}]
+    assert inner[segment_id(11)]["tags"] == inner[segment_id(15)]["tags"] == []
     assert (inner[segment_id(11)]["spanId"], inner[segment_id(11)]["parentSpanId"]) == (0, -1)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench
+from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import Accumulators, Applied, Scope
+from skyfarer.oap.core.storage import Applied
 from skyfarer.testing.traces import Caller, segment
 from skyfarer.wire.messages import (
     InstancePingPkg,
@@ -29,13 +29,13 @@ def test_entry_spans_are_grouped_per_service_instance_endpoint_and_minute(bench:
     bench.append(shop("a"), shop("b", NOON + 59_999, 30), shop("c", NOON + 60_000, 5))
     bench.append(segment("shop", "shop-2", "/cart", NOON, 7, error=True, segment_id="d"))
     bench.apply()
-    first, second = Accumulators(3, 47, 1), Accumulators(1, 5, 0)
+    first, second = Calls(3, 47, 1), Calls(1, 5, 0)
     assert bench.calls() == {BUCKET: first, BUCKET + 1: second}
-    assert bench.calls(Scope.INSTANCE, ids.instance_id(SHOP, "shop-2")) == {
-        BUCKET: Accumulators(1, 7, 1)
+    assert bench.calls("ServiceInstance", ids.instance_id(SHOP, "shop-2")) == {
+        BUCKET: Calls(1, 7, 1)
     }
-    assert bench.calls(Scope.ENDPOINT, ids.endpoint_id(SHOP, "/pay")) == {
-        BUCKET: Accumulators(2, 40, 0),
+    assert bench.calls("Endpoint", ids.endpoint_id(SHOP, "/pay")) == {
+        BUCKET: Calls(2, 40, 0),
         BUCKET + 1: second,
     }
     assert bench.progress() == Applied(4, 4, {})
@@ -60,7 +60,7 @@ def test_a_batch_that_comes_again_changes_nothing(bench: Bench) -> None:
     bench.apply()
     for start in (0, 1, 2):
         bench.apply(start)
-    assert bench.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert bench.calls() == {BUCKET: Calls(2, 20, 0)}
     assert len(bench.stored()) == 2
     assert bench.progress() == Applied(2, 2, {})
 
@@ -70,7 +70,7 @@ def test_a_batch_that_overlaps_what_is_stored_adds_only_the_rest(bench: Bench) -
     bench.apply()
     bench.append(shop("c"))
     bench.apply(start=0)
-    assert bench.calls() == {BUCKET: Accumulators(3, 30, 0)}
+    assert bench.calls() == {BUCKET: Calls(3, 30, 0)}
     assert bench.progress() == Applied(3, 3, {})
 
 
@@ -86,7 +86,7 @@ def test_a_resent_segment_counts_once_in_and_across_batches(bench: Bench) -> Non
     bench.apply()
     bench.append(shop("b"), shop("c"))
     bench.apply()
-    assert bench.calls() == {BUCKET: Accumulators(3, 30, 0)}
+    assert bench.calls() == {BUCKET: Calls(3, 30, 0)}
     assert [row[0] for row in bench.stored()] == ["a", "b", "c"]
     assert bench.progress() == Applied(5, 3, {"duplicate": 2})
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_analysed_is_parked_with_its_bytes_and_reason(bench: Benc
     ]
     counts = {"undecodable": 2, "incomplete": 3, "unknown_kind": 1}
     assert bench.progress() == Applied(8, 2, counts)
-    assert bench.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert bench.calls() == {BUCKET: Calls(2, 20, 0)}
 
 
 def test_a_batch_of_bad_records_alone_still_advances(bench: Bench) -> None:
@@ -132,7 +132,7 @@ def test_each_reference_of_an_entry_span_is_a_call(bench: Bench) -> None:
     callers = [Caller("t", f"s{n}", 0, "web", "web-1", "/", "mq:9092") for n in range(3)]
     bench.append(segment("shop", "shop-1", "/pay", NOON, 10, callers=callers, segment_id="a"))
     bench.apply()
-    assert bench.calls() == {BUCKET: Accumulators(3, 30, 0)}
+    assert bench.calls() == {BUCKET: Calls(3, 30, 0)}
 
 
 def test_spans_that_are_no_entry_or_ask_to_be_skipped_are_not_counted(bench: Bench) -> None:
@@ -143,7 +143,7 @@ def test_spans_that_are_no_entry_or_ask_to_be_skipped_are_not_counted(bench: Ben
     skipped.spans[-1].skipAnalysis = True
     bench.append(one, skipped)
     bench.apply()
-    assert bench.calls() == {BUCKET: Accumulators(1, 10, 0)}
+    assert bench.calls() == {BUCKET: Calls(1, 10, 0)}
     assert len(bench.stored()) == 2
 
 
@@ -155,7 +155,7 @@ def test_long_names_are_cut_before_they_are_grouped(bench: Bench) -> None:
     service = ids.service_id("0123456789")
     assert [one.name for one in bench.storage.services(None)] == ["0123456789"]
     assert [one.name for one in bench.storage.endpoints(service, "", 9)] == ["/abcdefghijk"]
-    assert bench.calls(Scope.SERVICE, service) == {BUCKET: Accumulators(2, 2, 0)}
+    assert bench.calls("Service", service) == {BUCKET: Calls(2, 2, 0)}
 
 
 def test_heartbeats_make_instances_known(bench: Bench) -> None:
@@ -186,5 +186,5 @@ def test_a_damaged_record_is_parked_and_its_neighbours_are_counted(bench: Bench)
     raw[raw.index(b"\x01b\x1a") + 1] ^= 0x40
     file.write_bytes(raw)
     bench.apply()
-    assert bench.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert bench.calls() == {BUCKET: Calls(2, 20, 0)}
     assert bench.progress() == Applied(3, 2, {"corrupt": 1})

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, wide_form
+from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls, wide_form
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import InventoryScope
-from skyfarer.oap.core.storage import Accumulators, Applied, Scope
+from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.names import with_names
 from skyfarer.oap.pipeline.analysis.v2 import segment_of
 from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import v2_register
 from skyfarer.wire.messages import v2_trace as v2
 from skyfarer.wire.rpc import Kind
 
@@ -53,11 +54,11 @@ def test_a_v2_segment_is_analysed_and_stored_under_the_names_of_its_ids(register
     one = upstream(1, span(1, spanType="Exit", peerId=9), span(operationNameId=7, isError=True))
     registered.keep(Kind.V2_SEGMENT, one)
     registered.apply()
-    assert registered.calls() == {BUCKET: Accumulators(1, 10, 1)}
+    assert registered.calls() == {BUCKET: Calls(1, 10, 1)}
     instance = ids.instance_id(SHOP, "shop-pid:1")
     endpoint = ids.endpoint_id(SHOP, "/pay")
-    assert registered.calls(Scope.INSTANCE, instance) == {BUCKET: Accumulators(1, 10, 1)}
-    assert registered.calls(Scope.ENDPOINT, endpoint) == {BUCKET: Accumulators(1, 10, 1)}
+    assert registered.calls("ServiceInstance", instance) == {BUCKET: Calls(1, 10, 1)}
+    assert registered.calls("Endpoint", endpoint) == {BUCKET: Calls(1, 10, 1)}
     assert registered.stored() == [
         (
             *("3.1.-1", "1.2.3", SHOP, instance, endpoint, 20261115120000, NOON, 10, True),
@@ -77,10 +78,8 @@ def test_a_name_in_the_segment_is_better_than_its_id_and_none_at_all_has_a_name_
     registered.apply()
     found = {one.name for one in registered.storage.endpoints(SHOP, "", 9)}
     assert found == {"/cart", "{domain}"}
-    assert registered.calls() == {BUCKET: Accumulators(4, 40, 0)}
-    assert registered.calls(Scope.ENDPOINT, ids.endpoint_id(SHOP, "/cart")) == {
-        BUCKET: Accumulators(2, 20, 0)
-    }
+    assert registered.calls() == {BUCKET: Calls(4, 40, 0)}
+    assert registered.calls("Endpoint", ids.endpoint_id(SHOP, "/cart")) == {BUCKET: Calls(2, 20, 0)}
 
 
 def test_a_segment_of_an_unknown_instance_is_parked_and_its_neighbours_are_not(
@@ -96,7 +95,7 @@ def test_a_segment_of_an_unknown_instance_is_parked_and_its_neighbours_are_not(
         for number, one in enumerate(stranger)
     ]
     assert registered.progress() == Applied(5, 2, {"unknown_instance": 3})
-    assert registered.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert registered.calls() == {BUCKET: Calls(2, 20, 0)}
 
 
 def test_what_cannot_be_decoded_outside_or_inside_is_parked(registered: Bench) -> None:
@@ -118,7 +117,7 @@ def test_a_resent_v2_segment_counts_once_in_and_across_batches(registered: Bench
     for batch in ((one, one), (one, other)):
         registered.keep(Kind.V2_SEGMENT, *batch)
         registered.apply()
-    assert registered.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert registered.calls() == {BUCKET: Calls(2, 20, 0)}
     assert registered.progress() == Applied(4, 2, {"duplicate": 2})
 
 
@@ -129,7 +128,7 @@ def test_one_batch_may_hold_every_protocol_and_storage_is_asked_for_its_ids_alon
     registered.keep(Kind.V2_SEGMENT, upstream(1, span(operationNameId=7)))
     registered.writer.append(Kind.LOG, [b"a line"])
     registered.apply()
-    assert registered.calls() == {BUCKET: Accumulators(2, 20, 0)}
+    assert registered.calls() == {BUCKET: Calls(2, 20, 0)}
     assert [row[-2:] for row in registered.stored()][1][1] == Kind.SEGMENT
     assert sorted(registered.inventories.asked) == [
         *((SERVICE, [2]), (INSTANCE, [3]), (InventoryScope.ENDPOINT, [7])),
@@ -156,7 +155,9 @@ def test_all_that_a_v2_segment_says_is_found_in_the_form_of_segments(
         networkAddressId=9,
         parentEndpointId=7,
     )
-    told = span(refs=[ref], peer="mq:1", spanLayer="MQ", componentId=41, spanType="Local")
+    tag = v2_register.KeyStringValuePair(key="mq.topic", value="t")
+    local_span = {"spanLayer": "MQ", "componentId": 41, "spanType": "Local", "tags": [tag]}
+    told = span(refs=[ref], peer="mq:1", **local_span)
     registered.keep(Kind.V2_SEGMENT, upstream(1, span(1, peerId=9), told))
     rows = registered.batch(0, 1, decoder).withColumn("v2", only("v2"))
     named = with_names(rows, F.col("v2").isNotNull(), registered.inventories)
@@ -164,6 +165,7 @@ def test_all_that_a_v2_segment_says_is_found_in_the_form_of_segments(
     exit_span, local = made["segment"]["spans"]
     assert (exit_span["peer"], exit_span["parentSpanId"]) == ("db:5432", 0)
     assert (local["peer"], local["spanLayer"], local["componentId"]) == ("mq:1", 4, 41)
+    assert local["tags"] == [{"key": "mq.topic", "value": "t"}]
     assert local["refs"] == [
         {
             "refType": 1,

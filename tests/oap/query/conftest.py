@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from itertools import count
@@ -18,6 +19,8 @@ import pytest
 
 from contracts.storage_contract import batch, segment
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
+from skyfarer.oap.oal.compiler import Text, plan_of, shipped
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import QueryServer
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.telemetry.health import Health
@@ -30,6 +33,20 @@ from skyfarer.wire.rpc import Kind
 _numbers = count(1)
 
 ZONE = timezone(timedelta(hours=8))
+
+# What comes with the program, and the functions that none of it has.
+OWN = Text(
+    "own.oal",
+    """
+    own_labels = from(Service.*).labelCount(endpointName, 3);
+    own_averages = from(Service.*).labelAvg(endpointName, latency);
+    own_steps = from(Service.latency).histogram(100, 2);
+    own_ranks = from(Service.latency).percentile(10);
+    own_mean = from(Service.latency).doubleAvg();
+    own_most = from(Service.latency).filter(status == false).max();
+    """,
+)
+PLAN = plan_of((*shipped(), OWN))
 NOW_MS = int(datetime(2026, 11, 15, 8, 17, 42, tzinfo=ZONE).timestamp() * 1000)
 
 
@@ -41,7 +58,9 @@ def server_of(
 ) -> QueryServer:
     listener = socket.create_server(("127.0.0.1", 0))
     clock = HandClock(NOW_MS)
-    return QueryServer(*(listener, reader, reader.ledger, health, registry, clock, ZONE), tls=tls)
+    return QueryServer(
+        *(listener, reader, reader.ledger, health, registry, clock, ZONE), plan=PLAN, tls=tls
+    )
 
 
 # The fields that SkyWalking's page selects.
@@ -156,11 +175,12 @@ def row_of(message: SegmentObject) -> dict[str, Any]:
         endpoint=message.spans[-1].operationName,
         latency=max(span.endTime for span in message.spans) - start_ms,
         is_error=any(span.isError for span in message.spans),
+        tags=[f"{tag.key}={tag.value}" for span in message.spans for tag in span.tags],
     )
 
 
-@pytest.fixture
-def oap() -> Iterator[Oap]:
+@contextmanager
+def serving() -> Iterator[Oap]:
     reader, health, registry = MemoryReader(), Health(), Registry()
     health.started()
     server = server_of(reader, health, registry)
@@ -170,6 +190,19 @@ def oap() -> Iterator[Oap]:
             yield Oap(http, reader, health, registry)
     finally:
         server.stop(5)
+
+
+@pytest.fixture
+def oap() -> Iterator[Oap]:
+    with serving() as fresh:
+        yield fresh
+
+
+@pytest.fixture(scope="module")
+def lasting_oap() -> Iterator[Oap]:
+    """For a file whose tests do nothing to the server but ask it."""
+    with serving() as shared:
+        yield shared
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +218,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
         Registry(),
         HandClock(NOW_MS),
         ZONE,
+        plan=PLAN,
         inventories=inventories,
     )
     server.start()
@@ -206,6 +240,11 @@ def eight() -> int:
 def fresh() -> str:
     """A name no other test has."""
     return f"fresh-{next(_numbers)}"
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return PLAN
 
 
 @pytest.fixture

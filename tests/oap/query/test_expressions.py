@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from skyfarer.oap.core.storage import Accumulators, Scope
+from skyfarer.oap.core import ids
+from skyfarer.oap.oal.compiler import shipped
+from skyfarer.oap.oal.interpreter import accumulate
+from skyfarer.oap.oal.plan import Plan, SourcePlan
+from skyfarer.oap.oal.sources import SOURCES
+from skyfarer.oap.query.entities import KINDS
+from skyfarer.testing.memory_reader import row_of
 
 EXEC = """
 query queryData($expression: String!, $entity: Entity!, $duration: Duration!) {
@@ -36,6 +42,12 @@ CART = {"serviceName": "cart", "normal": True}
 CART_ID = "Y2FydA==.1"
 
 
+@pytest.fixture
+def oap(lasting_oap: Any) -> Any:
+    lasting_oap.reader.forget()
+    return lasting_oap
+
+
 def minutes(start: str, end: str) -> dict[str, str]:
     return {"start": f"2026-11-15 {start}", "end": f"2026-11-15 {end}", "step": "MINUTE"}
 
@@ -52,9 +64,34 @@ def values(result: dict[str, Any]) -> list[str | None]:
     return [value["value"] for value in series["values"]]
 
 
-def test_one_value_per_minute_in_order_with_null_where_nothing_was_recorded(oap, zone):
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150859, Accumulators(7, 100, 1))
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150901, Accumulators(3, 50, 0))
+def source_plan(plan: Plan, source: str) -> SourcePlan:
+    return next(one for one in plan.sources if one.source == source)
+
+
+def put(
+    oap: Any, plan: Plan, bucket: int, *rows: dict[str, Any], source: str = "Service", at=CART_ID
+) -> None:
+    """The bucket's row, made of these items as the plan says."""
+    oap.reader.put(source, at, bucket, accumulate(source_plan(plan, source), rows))
+
+
+def call(latency: int = 10, *, status: bool = True, **more: Any) -> dict[str, Any]:
+    return {"name": "cart", "latency": latency, "status": status, "tag": {}, **more}
+
+
+def labelled(result: dict[str, Any]) -> dict[str, list[str | None]]:
+    """Series by their labels, in order."""
+    assert result["type"] == "TIME_SERIES_VALUES", result
+    found = {}
+    for series in result["results"]:
+        labels = ",".join(f"{each['key']}={each['value']}" for each in series["metric"]["labels"])
+        found[labels] = [value["value"] for value in series["values"]]
+    return found
+
+
+def test_one_value_per_minute_in_order_with_null_where_nothing_was_recorded(oap, plan, zone):
+    put(oap, plan, 202611150859, *[call()] * 7)
+    put(oap, plan, 202611150901, *[call()] * 3)
     result = run(oap, "service_cpm", minutes("0858", "0901"))
     assert values(result) == [None, "7", None, "3"]
     first = int(datetime(2026, 11, 15, 8, 58, tzinfo=zone).timestamp() * 1000)
@@ -66,42 +103,191 @@ def test_one_value_per_minute_in_order_with_null_where_nothing_was_recorded(oap,
 
 @pytest.mark.parametrize(
     ("metric", "value"),
-    [("service_cpm", "7"), ("service_resp_time", "14"), ("service_sla", "8571")],
+    [
+        ("service_cpm", "7"),
+        ("service_resp_time", "114"),
+        ("service_sla", "8571"),
+        ("service_apdex", "7857"),
+        ("service_mq_consume_count", "1"),
+        ("service_mq_consume_latency", "42"),
+        ("own_mean", "114.286"),
+        ("own_most", "20"),
+    ],
 )
-def test_averages_and_shares_are_truncated(oap, metric, value):
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150859, Accumulators(7, 104, 1))
+def test_each_function_is_derived_from_the_row_of_its_bucket(oap, plan, metric, value):
+    """Averages and shares are truncated, and of a double there are three decimals at most."""
+    consumed = call(20, type="MQ", tag={"transmission.latency": "42"})
+    rows = [call(20), call(20), call(20), call(20), consumed, call(20, status=False), call(680)]
+    put(oap, plan, 202611150859, *rows)
     assert values(run(oap, metric, minutes("0859", "0859"))) == [value]
 
 
-def test_a_row_without_calls_has_a_rate_and_no_average(oap):
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150859, Accumulators(0, 0, 0))
-    assert values(run(oap, "service_cpm", minutes("0859", "0859"))) == ["0"]
-    assert values(run(oap, "service_resp_time", minutes("0859", "0859"))) == [None]
-    assert values(run(oap, "service_sla", minutes("0859", "0859"))) == [None]
+def test_a_double_has_no_more_decimals_than_it_needs(oap, plan):
+    for minute, latencies in enumerate(((1, 2), (2, 2), (0,), (1, 1, 2))):
+        put(oap, plan, 202611150800 + minute, *map(call, latencies))
+    assert values(run(oap, "own_mean", minutes("0800", "0803"))) == ["1.5", "2", "0", "1.333"]
 
 
-def test_instances_and_endpoints_have_the_same_metrics_under_their_own_names(oap):
-    instance = oap.reader.add_instance(CART_ID, "cart-1", "go", (0, 0))
-    endpoint = oap.reader.add_endpoint(CART_ID, "GET:/cart")
-    oap.reader.put(Scope.INSTANCE, instance, 202611150859, Accumulators(4, 44, 1))
-    oap.reader.put(Scope.ENDPOINT, endpoint, 202611150859, Accumulators(2, 60, 0))
+def test_a_metric_that_no_item_has_reached_has_no_value_where_others_have(oap, plan):
+    put(oap, plan, 202611150859, call())
+    assert values(run(oap, "service_cpm", minutes("0859", "0859"))) == ["1"]
+    assert values(run(oap, "service_mq_consume_count", minutes("0859", "0859"))) == [None]
+
+
+def test_an_average_has_no_value_in_a_time_when_nothing_was_added_up_for_it(oap, plan):
+    calls = row_of(plan, service_cpm={"total": 7})
+    oap.reader.put("Service", CART_ID, 202611150859, calls)
     now = minutes("0859", "0859")
-    at_instance = {**CART, "serviceInstanceName": "cart-1"}
-    at_endpoint = {**CART, "endpointName": "GET:/cart"}
-    found = [
-        values(run(oap, f"service_instance_{name}", now, at_instance))
-        for name in ("cpm", "resp_time", "sla")
-    ] + [
-        values(run(oap, f"endpoint_{name}", now, at_endpoint))
-        for name in ("cpm", "resp_time", "sla")
+    found = [values(run(oap, f"service_{name}", now)) for name in ("cpm", "resp_time")]
+    assert found == [["7"], [None]]
+
+
+def test_percentiles_are_one_series_each_with_their_labels(oap, plan):
+    latencies = (110, 90, 95, 99, 50, 50, 50, 50, 50, 75, 75)
+    put(oap, plan, 202611150858, *map(call, latencies))
+    put(oap, plan, 202611150900, call(90), call(110))
+    assert labelled(run(oap, "service_percentile", minutes("0858", "0900"))) == {
+        "p=50": ["70", None, "90"],
+        "p=75": ["90", None, "110"],
+        "p=90": ["90", None, "110"],
+        "p=95": ["90", None, "110"],
+        "p=99": ["110", None, "110"],
+    }
+
+
+def test_a_label_that_a_bucket_lacks_is_null_there(oap, plan):
+    put(oap, plan, 202611150858, call(10, endpointName="/a"), call(5, endpointName="/{b},c=1"))
+    put(oap, plan, 202611150859, call(2, endpointName="/a"), call(5, endpointName="/a"))
+    two = minutes("0858", "0859")
+    assert labelled(run(oap, "own_labels", two)) == {"n=/a": ["1", "2"], "n=/{b},c=1": ["1", None]}
+    assert labelled(run(oap, "own_averages", two)) == {
+        "n=/a": ["10", "3"],
+        "n=/{b},c=1": ["5", None],
+    }
+
+
+def test_steps_of_a_histogram_and_ranks_stand_in_the_order_of_numbers(oap, plan):
+    put(oap, plan, 202611150859, call(50), call(1000), call(150))
+    now = minutes("0859", "0859")
+    assert list(labelled(run(oap, "own_steps", now)).items()) == [
+        ("_=0", ["1"]),
+        ("_=100", ["1"]),
+        ("_=200", ["1"]),
     ]
-    assert found == [["4"], ["11"], ["7500"], ["2"], ["30"], ["10000"]]
+    assert list(labelled(run(oap, "own_ranks", now))) == [f"_={rank}" for rank in range(5)]
 
 
-def test_hours_and_days_are_added_up_before_they_are_divided(oap):
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150800, Accumulators(100, 1000, 0))
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150859, Accumulators(50, 2000, 1))
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611151000, Accumulators(1, 9, 0))
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        ("{p='50'}", ["p=50"]),
+        ("{ p = '99, 50' }", ["p=50", "p=99"]),
+        ('{p="75"}', ["p=75"]),
+        ("{p='50',p='95'}", ["p=50", "p=95"]),
+        ("{p='51'}", []),
+        ("{q='50'}", []),
+        ("{p='50',q='50'}", []),
+        ("{}", ["p=50", "p=75", "p=90", "p=95", "p=99"]),
+        ("{p=''}", ["p=50", "p=75", "p=90", "p=95", "p=99"]),
+    ],
+)
+def test_labels_choose_among_the_series(oap, plan, labels, found):
+    put(oap, plan, 202611150859, call())
+    result = run(oap, f"service_percentile{labels}", minutes("0859", "0859"))
+    assert list(labelled(result)) == found
+
+
+def test_a_labelled_metric_without_a_value_has_no_series(oap):
+    result = run(oap, "service_percentile", minutes("0859", "0859"))
+    assert (result["type"], result["results"]) == ("TIME_SERIES_VALUES", [])
+
+
+INSTANCE = {**CART, "serviceInstanceName": "cart-1"}
+ENDPOINT = {**CART, "endpointName": "GET:/cart"}
+STOCK = {"destServiceName": "stock:80", "destNormal": False}
+STOCK_ID = "c3RvY2s6ODA=.0"
+
+
+@pytest.mark.parametrize(
+    ("metric", "source", "entity", "identifier"),
+    [
+        ("service_cpm", "Service", CART, CART_ID),
+        ("service_instance_cpm", "ServiceInstance", INSTANCE, f"{CART_ID}_Y2FydC0x"),
+        ("endpoint_cpm", "Endpoint", ENDPOINT, f"{CART_ID}_R0VUOi9jYXJ0"),
+        (
+            "service_relation_client_cpm",
+            "ServiceRelation",
+            CART | STOCK,
+            f"{CART_ID}-{STOCK_ID}",
+        ),
+        (
+            "service_instance_relation_client_cpm",
+            "ServiceInstanceRelation",
+            INSTANCE | STOCK | {"destServiceInstanceName": "s-1"},
+            f"{CART_ID}_Y2FydC0x-{STOCK_ID}_cy0x",
+        ),
+        (
+            "endpoint_relation_cpm",
+            "EndpointRelation",
+            ENDPOINT | STOCK | {"destEndpointName": "POST:/users"},
+            f"{CART_ID}-R0VUOi9jYXJ0-{STOCK_ID}-UE9TVDovdXNlcnM=",
+        ),
+        ("database_access_cpm", "DatabaseAccess", {"serviceName": "db", "normal": False}, "ZGI=.0"),
+        (
+            "mq_endpoint_consume_cpm",
+            "MQEndpointAccess",
+            {"serviceName": "mq", "normal": False, "endpointName": "topic"},
+            "bXE=.0_dG9waWM=",
+        ),
+    ],
+)
+def test_the_names_make_the_id_of_what_the_metric_speaks_of(
+    oap, plan, metric, source, entity, identifier
+):
+    side = "SERVER" if source == "EndpointRelation" else "CLIENT"
+    item = call(detectPoint=side, operation="Consume")
+    put(oap, plan, 202611150859, item, item, source=source, at=identifier)
+    assert values(run(oap, metric, minutes("0859", "0859"), entity)) == ["2"]
+
+
+def test_both_ends_of_a_relation_have_metrics_of_their_own(oap, plan):
+    rows = [call(10, detectPoint="CLIENT"), *[call(30, detectPoint="SERVER")] * 2]
+    at = ids.relation_id(CART_ID, STOCK_ID)
+    put(oap, plan, 202611150859, *rows, source="ServiceRelation", at=at)
+    now = minutes("0859", "0859")
+    found = [
+        values(run(oap, f"service_relation_{name}", now, CART | STOCK))
+        for name in ("client_cpm", "server_cpm", "client_resp_time", "server_resp_time")
+    ]
+    assert found == [["1"], ["2"], ["10"], ["30"]]
+
+
+def test_every_metric_that_is_shipped_can_be_asked_for(oap, plan):
+    everything = INSTANCE | ENDPOINT | STOCK
+    everything |= {"destServiceInstanceName": "s-1", "destEndpointName": "/"}
+    names = [metric.name for source in plan.sources for metric in source.metrics]
+    assert len(shipped()) == 7 and len(names) > 190
+    aliases = "\n".join(
+        f'{name}: execExpression(expression: "{name}", entity: $entity, duration: $duration)'
+        " { type error }"
+        for name in names
+    )
+    query = f"query ($entity: Entity!, $duration: Duration!) {{ {aliases} }}"
+    data = oap.ask(query, entity=everything, duration=minutes("0859", "0859"))
+    assert list(data) == names
+    assert all(one == {"type": "TIME_SERIES_VALUES", "error": None} for one in data.values())
+
+
+def test_every_source_of_the_language_has_a_kind_of_entity():
+    assert set(KINDS) == set(SOURCES)
+
+
+def test_hours_and_days_are_read_from_rows_of_their_own_and_divided_once(oap, plan):
+    fast, slow = [call(10)] * 100, [call(40)] * 49 + [call(40, status=False)]
+    put(oap, plan, 2026111508, *fast, *slow)
+    put(oap, plan, 2026111510, call(9))
+    put(oap, plan, 20261115, *fast, *slow, call(9))
+    put(oap, plan, 202611150800, *fast)
     hours = {"start": "2026-11-15 08", "end": "2026-11-15 10", "step": "HOUR"}
     assert values(run(oap, "service_cpm", hours)) == ["2", None, "0"]
     assert values(run(oap, "service_resp_time", hours)) == ["20", None, "9"]
@@ -109,14 +295,6 @@ def test_hours_and_days_are_added_up_before_they_are_divided(oap):
     assert values(run(oap, "service_cpm", days)) == [None, "0"]
     assert values(run(oap, "service_resp_time", days)) == [None, "19"]
     assert values(run(oap, "service_sla", days)) == [None, "9933"]
-
-
-def test_many_days_are_read_in_windows_and_none_is_missed(oap):
-    for day in range(1, 31):
-        bucket = (20261100 + day) * 10_000 + 2359
-        oap.reader.put(Scope.SERVICE, CART_ID, bucket, Accumulators(1440 * day, 0, 0))
-    days = {"start": "2026-11-01", "end": "2026-11-30", "step": "DAY"}
-    assert values(run(oap, "service_cpm", days)) == [str(day) for day in range(1, 31)]
 
 
 def test_five_hundred_points_are_answered_and_one_more_is_an_error(oap):
@@ -155,7 +333,11 @@ def test_a_duration_that_cannot_be_answered_is_an_error_of_the_request(oap, star
         "no_such_metric",
         "avg(service_cpm)",
         "service_sla/100",
-        "service_percentile{p='50'}",
+        "service_percentile{p='50'",
+        "service_percentile{p=50}",
+        "service_percentile{p='50',}",
+        "service_percentile{p='50' q='1'}",
+        "service_percentile{'50'}",
         "top_n(service_cpm,10,des)",
         "",
         "service_cpm service_cpm",
@@ -164,15 +346,15 @@ def test_a_duration_that_cannot_be_answered_is_an_error_of_the_request(oap, star
         "\u0000\uffff😀",
     ],
 )
-def test_an_expression_beyond_a_metric_name_is_unknown_with_its_error_beside_it(oap, expression):
+def test_an_expression_beyond_a_metric_is_unknown_with_its_error_beside_it(oap, expression):
     result = run(oap, expression, minutes("0800", "0801"))
     assert result["type"] == "UNKNOWN"
     assert result["results"] == []
     assert 0 < len(result["error"]) < 200
 
 
-def test_one_bad_expression_leaves_the_others_of_the_request_alone(oap):
-    oap.reader.put(Scope.SERVICE, CART_ID, 202611150859, Accumulators(7, 104, 1))
+def test_one_bad_expression_leaves_the_others_of_the_request_alone(oap, plan):
+    put(oap, plan, 202611150859, *[call()] * 7)
     query = """query ($entity: Entity!, $duration: Duration!) {
       good: execExpression(expression: "service_cpm", entity: $entity, duration: $duration) {
         type, results { values { id, value, }, }, error,
@@ -192,6 +374,10 @@ def test_one_bad_expression_leaves_the_others_of_the_request_alone(oap):
         ("service_cpm", {"serviceName": "", "normal": True}),
         ("service_instance_cpm", CART),
         ("endpoint_cpm", {**CART, "endpointName": ""}),
+        ("service_relation_client_cpm", CART),
+        ("service_relation_client_cpm", {**CART, "destServiceName": "stock:80"}),
+        ("service_instance_relation_client_cpm", INSTANCE | STOCK),
+        ("endpoint_relation_cpm", ENDPOINT | STOCK),
     ],
 )
 def test_an_entity_without_the_names_its_metric_needs_gives_an_empty_result(oap, metric, entity):
@@ -199,8 +385,8 @@ def test_an_entity_without_the_names_its_metric_needs_gives_an_empty_result(oap,
     assert (result["type"], result["results"], result["error"]) == ("UNKNOWN", [], None)
 
 
-def test_a_conjectured_service_of_the_same_name_is_another_one(oap):
-    oap.reader.put(Scope.SERVICE, "Y2FydA==.0", 202611150859, Accumulators(5, 5, 0))
+def test_a_conjectured_service_of_the_same_name_is_another_one(oap, plan):
+    put(oap, plan, 202611150859, *[call()] * 5, at="Y2FydA==.0")
     now = minutes("0859", "0859")
     assert values(run(oap, "service_cpm", now)) == [None]
     assert values(run(oap, "service_cpm", now, {"serviceName": "cart", "normal": False})) == ["5"]

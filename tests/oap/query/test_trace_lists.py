@@ -115,8 +115,12 @@ def test_a_page_out_of_reach_is_refused_before_anything_is_read(shelf):
 def test_a_condition_that_cannot_be_answered_says_why(shelf):
     (error,) = shelf.errors(QUERY_TRACES, condition=condition(queryDuration=None))
     assert error == "the condition needs a traceId or a queryDuration"
-    tags = [{"key": "http.method", "value": "GET"}]
-    assert "tags" in shelf.errors(QUERY_TRACES, condition=condition(tags=tags))[0]
+    tags = [{"key": "http.method"}]
+    (error,) = shelf.errors(QUERY_TRACES, condition=condition(tags=tags))
+    assert error == "the tag 'http.method' needs a value to be searched for"
+    many = [{"key": "k", "value": str(n)} for n in range(33)]
+    (error,) = shelf.errors(QUERY_TRACES, condition=condition(tags=many))
+    assert error == "33 tags are more than the 32 allowed"
     assert shelf.errors(QUERY_TRACES) == ["the condition is missing"]
 
 
@@ -129,3 +133,28 @@ def test_a_latency_that_no_int_holds_is_shown_as_the_largest(shelf, eight, fresh
 
 def test_whole_traces_are_not_listed_so_far(shelf):
     assert shelf.ask("{ hasQueryTracesV2Support }") == {"hasQueryTracesV2Support": False}
+
+
+def test_segments_are_searched_by_tags_and_tags_are_proposed(shelf, eight, fresh):
+    for name, tags in (("a", {"db.type": "sql", fresh: "1"}), ("b", {fresh: "2"})):
+        one = segment(fresh, "i", "/a", eight, 1, segment_id=f"{fresh}{name}")
+        for key, value in tags.items():
+            one.spans[0].tags.add(key=key, value=value)
+        shelf.put(one)
+
+    def having(*pairs: tuple[str, str]) -> list[str]:
+        asked = [{"key": key, "value": value} for key, value in pairs]
+        return listed(shelf, serviceId=ids.service_id(fresh), tags=asked)
+
+    assert having((fresh, "1")) == having((fresh, "1"), ("db.type", "sql")) == [f"{fresh}a"]
+    assert having((fresh, "1"), (fresh, "2")) == having((fresh, "3")) == []
+    proposed = shelf.ask(
+        """query ($key: String!, $duration: Duration!) {
+          keys: queryTraceTagAutocompleteKeys(duration: $duration)
+          values: queryTraceTagAutocompleteValues(tagKey: $key, duration: $duration)
+        }""",
+        key=fresh,
+        duration=MORNING,
+    )
+    assert {"db.type", fresh} <= set(proposed["keys"])
+    assert proposed["values"] == ["1", "2"]

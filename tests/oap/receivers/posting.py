@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from skyfarer.base.units import KIB, MIB
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import QueryServer
 from skyfarer.oap.receivers.access import AccessSettings
 from skyfarer.oap.receivers.collecting import CollectSettings
@@ -93,5 +94,7 @@ def query_server(front: Front | None, registry: Registry, health: Health) -> Que
     reader = MemoryReader()
     listener = socket.create_server((HOST, 0))
     return QueryServer(
-        listener, reader, reader.ledger, health, registry, HandClock(), UTC, posts=front
+        *(listener, reader, reader.ledger, health, registry, HandClock(), UTC),
+        plan=Plan(()),
+        posts=front,
     )

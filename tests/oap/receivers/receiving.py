@@ -27,7 +27,9 @@ from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.rpc import Kind
 
 
-def settings(directory: Path, capacity_bytes: int = 16 * MIB) -> ReceiverSettings:
+def settings(
+    directory: Path, capacity_bytes: int = 16 * MIB, refuse_malformed: bool = False
+) -> ReceiverSettings:
     return ReceiverSettings(
         directory=str(directory / "ingest"),
         consumers=("analysis",),
@@ -36,6 +38,7 @@ def settings(directory: Path, capacity_bytes: int = 16 * MIB) -> ReceiverSetting
         record_bytes_max=MIB,
         streams_max=0,
         log_level="ERROR",
+        refuse_malformed=refuse_malformed,
     )
 
 
@@ -74,17 +77,21 @@ class Analysis:
 
 
 class Rig:
-    def __init__(self, directory: Path, hold_back_s: float) -> None:
+    def __init__(self, directory: Path, hold_back_s: float, refuse_malformed: bool = False) -> None:
         self.directory = directory
         self.registry = Registry()
         self.shelf = Shelf()
         self.answering = Answering(self.registry, hold_back_s)
         self.desk = Desk(self.shelf, NothingConfigured(), NameLengths(), SystemClock())
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener, http_listener = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
         self.supervisor = Supervisor(
-            settings(directory), listener, self.registry, Health(), answering=self.answering
+            settings(directory, refuse_malformed=refuse_malformed),
+            *(listener, self.registry, Health()),
+            http_listener=http_listener,
+            answering=self.answering,
         )
         self.address = f"127.0.0.1:{self.supervisor.port}"
+        self.http_url = f"http://127.0.0.1:{http_listener.getsockname()[1]}"
 
     def kept(self) -> list[Inventory]:
         return [inventory_of(p) for kind, p in self.received() if kind == Kind.INVENTORY]
@@ -106,9 +113,15 @@ class Rig:
 
 
 @contextmanager
-def rig(directory: Path, *, hold_back_s: float = HOLD_BACK_S, every_s: float = 0) -> Iterator[Rig]:
+def rig(
+    directory: Path,
+    *,
+    hold_back_s: float = HOLD_BACK_S,
+    every_s: float = 0,
+    refuse_malformed: bool = False,
+) -> Iterator[Rig]:
     """With `every_s` what is kept is analysed; without, nothing ever gets an id."""
-    rig = Rig(directory, hold_back_s)
+    rig = Rig(directory, hold_back_s, refuse_malformed)
     rig.supervisor.start()
     rig.answering.open(rig.desk)
     analysis = Analysis(directory, rig.shelf, rig.answering, every_s)

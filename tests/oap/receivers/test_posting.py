@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -39,6 +39,10 @@ BOMB = gzip.compress(bytes(50 * MIB))  # 50 KiB
 SEGMENT = next(post for post in POSTS if post.path == "/v3/segment")
 
 
+def name(post: Post) -> str:
+    return f"{post.path}-{post.kind.name}"
+
+
 @pytest.fixture(scope="module", params=WAYS)
 def receiver(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -50,12 +54,12 @@ def receiver(
         yield made
 
 
-@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
-@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
+@pytest.mark.parametrize("post", TAKEN, ids=name)
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate", "zstd"])
 def test_what_is_posted_is_in_the_queue_when_it_is_answered(
     receiver: Receiving, post: Post, encoding: str
 ) -> None:
-    encode = {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding]
+    encode = encoder(encoding)
     before = len(receiver.kept())
 
     answer = receiver.http.post(
@@ -64,10 +68,15 @@ def test_what_is_posted_is_in_the_queue_when_it_is_answered(
         headers={**post.headers, "Content-Encoding": encoding},
     )
 
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == post.headers["Content-Type"]
-    assert answer.content == (b"" if isinstance(post.value, bytes) else b"{}\n")
+    assert post.is_answered_by(answer.status_code, answer.headers["content-type"], answer.content)
     assert post.is_kept_as(receiver.kept()[before:])
+
+
+def encoder(encoding: str) -> Callable[[bytes], bytes]:
+    if encoding == "zstd":
+        compress: Callable[[bytes], bytes] = pytest.importorskip("backports.zstd").compress
+        return compress
+    return {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding]
 
 
 def test_the_routes_are_the_originals_and_a_satellites_own_is_not_among_them() -> None:
@@ -80,6 +89,23 @@ def test_opentelemetrys_json_is_kept_as_its_protobuf(receiver: Receiving) -> Non
 
     assert (answer.status_code, answer.json()) == (200, {})
     assert receiver.kept()[before:] == [(Kind.OTLP_LOGS, b"\x0a\x03\x1a\x01x")]
+
+
+def test_firehose_shows_its_token_as_an_access_key(receiver: Receiving) -> None:
+    post = next(one for one in POSTS if one.path == "/aws/firehose/metrics")
+    before = len(receiver.kept())
+    statuses = []
+    for key in ("open-barley", TOKEN["Authentication"]):
+        answer = httpx.post(
+            f"http://{HOST}:{receiver.http_port}{post.path}",
+            content=post.body,
+            headers={"X-Amz-Firehose-Access-Key": key},
+            trust_env=False,
+        )
+        statuses.append(answer.status_code)
+
+    assert statuses == [401, 200]
+    assert post.is_kept_as(receiver.kept()[before:])
 
 
 def test_a_body_without_an_announced_length_is_taken(receiver: Receiving) -> None:
@@ -127,7 +153,7 @@ def test_what_is_refused_is_answered_with_the_reason_and_not_kept(
     assert receiver.http.post("/v3/segment", content=SEGMENT.body).status_code == 200
 
 
-@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+@pytest.mark.parametrize("post", TAKEN, ids=name)
 def test_on_every_route_what_is_no_message_of_it_is_400(receiver: Receiving, post: Post) -> None:
     before = len(receiver.kept())
     noise = Random(post.path).randbytes(500)
@@ -141,12 +167,14 @@ def test_on_every_route_what_is_no_message_of_it_is_400(receiver: Receiving, pos
     assert len(receiver.kept()) == before
 
 
-def test_a_bomb_does_not_make_the_receiver_larger(receiver: Receiving) -> None:
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_bomb_does_not_make_the_receiver_larger(receiver: Receiving, encoding: str) -> None:
+    bomb = BOMB if encoding == "gzip" else encoder(encoding)(bytes(50 * MIB))
     child = receiver_process()
-    headers = {"Content-Encoding": "gzip", "Content-Type": "application/x-protobuf"}
+    headers = {"Content-Encoding": encoding, "Content-Type": "application/x-protobuf"}
     before = child.memory_info().rss
     for _ in range(5):
-        assert receiver.http.post("/v1/traces", content=BOMB, headers=headers).status_code == 413
+        assert receiver.http.post("/v1/traces", content=bomb, headers=headers).status_code == 413
 
     assert child.memory_info().rss - before < 10 * MIB
 
@@ -218,7 +246,7 @@ def ask(receiver: Receiving) -> int:
     return receiver.http.post("/v3/segment", content=SEGMENT.body).status_code
 
 
-@pytest.mark.parametrize("post", TAKEN, ids=lambda one: one.path)
+@pytest.mark.parametrize("post", TAKEN, ids=name)
 def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
     nobody: httpx.Client, post: Post
 ) -> None:
@@ -226,7 +254,8 @@ def test_while_nobody_receives_it_is_503_in_the_form_of_the_protocol(
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert b"the receiver is not there just now" in answer.content
-    form = "application/x-protobuf" if post.path.startswith("/v1/") else "text/plain"
+    forms = {"v1": "application/x-protobuf", "v2": "application/json", "aws": "application/json"}
+    form = forms.get(post.path.split("/")[1], "text/plain")
     assert answer.headers["content-type"].startswith(form)
 
 

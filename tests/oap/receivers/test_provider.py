@@ -72,6 +72,17 @@ def test_metrics_say_how_many_seconds_the_ingest_queue_lasts(tmp_path: Path) -> 
         )
 
 
+def test_what_is_no_message_is_refused_only_where_the_configuration_says_so(tmp_path: Path) -> None:
+    for refuse in (False, True):
+        core_config = CoreConfig(gRPCPort=0, dataDirectory=tmp_path)
+        with started(core_config, SharingServerConfig(refuseMalformed=refuse)) as (_, receiver):
+            if not refuse:
+                collect(receiver.port, b"\xff")
+                continue
+            with pytest.raises(grpc.RpcError, match="message 1 of the call is no well-formed"):
+                collect(receiver.port, b"\xff")
+
+
 def test_with_ports_of_its_own_nobody_listens_for_agents_at_cores(tmp_path: Path) -> None:
     cores, grpc_port, rest_port = free_port(), free_port(), free_port()
     config = SharingServerConfig(gRPCPort=grpc_port, restPort=rest_port, authentication="sesame")

@@ -196,20 +196,27 @@ class Changing:
         self.handlers = {PATH: handler}
         self.changes = 0
         self.forgotten = 0
+        self.failure: Exception | None = None
 
     def changed(self) -> None:
         self.changes += 1
+        if self.failure is not None:
+            raise self.failure
 
     def forget(self) -> None:
         self.forgotten += 1
 
 
 class Child:
-    def __init__(self, handler: Handler, hold_back_s: float = TIMEOUT_S) -> None:
+    """With a desk that is not looked at but for a reason, unless a test says otherwise."""
+
+    def __init__(
+        self, handler: Handler, hold_back_s: float = TIMEOUT_S, refresh_s: float = 3600.0
+    ) -> None:
         self.desk = Changing(handler)
         self.answers: Queue[Mapping[str, Any]] = Queue()
         self.registry = Registry()
-        self.answering = Answering(self.registry, hold_back_s)
+        self.answering = Answering(self.registry, hold_back_s, refresh_s=refresh_s)
         self.answering.open(self.desk)
         self.answering.start()
 
@@ -249,6 +256,31 @@ def test_a_held_answer_is_given_when_storage_has_changed() -> None:
     assert child.heard() == {"answer": 1, "payload": text(b"id")}
     assert child.desk.changes >= 1
     child.answering.stop(TIMEOUT_S)
+
+
+def test_a_held_answer_is_given_soon_when_another_node_has_changed_storage() -> None:
+    known = False
+    child = Child(lambda _request: Outcome(b"id" * known, complete=known), refresh_s=0.05)
+    child.ask(1)
+    eventually(lambda: child.answering.held == 1, TIMEOUT_S, "the answer is held back")
+    known = True
+    assert child.heard() == {"answer": 1, "payload": text(b"id")}
+    child.answering.stop(TIMEOUT_S)
+
+
+def test_storage_that_cannot_be_read_is_logged_once_and_asked_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    known = False
+    child = Child(lambda _request: Outcome(b"id" * known, complete=known), refresh_s=0.01)
+    child.desk.failure = RetryableError("the database is away")
+    child.ask(1)
+    eventually(lambda: child.desk.changes >= 3, TIMEOUT_S, "it is asked again and again")
+    child.desk.failure = None
+    known = True
+    assert child.heard()["payload"] == text(b"id")
+    child.answering.stop(TIMEOUT_S)
+    assert caplog.text.count("storage cannot be asked for new ids") == 1
 
 
 def test_a_change_that_comes_while_a_question_is_looked_at_is_not_missed() -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
@@ -12,11 +13,11 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from contracts.storage_contract import NOON, StorageContract, batch, delta, segment
+from contracts.storage_contract import NOON, StorageContract, batch, calls_of, delta, segment
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
-from skyfarer.oap.core.storage import Scope
+from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
 
 
@@ -47,6 +48,7 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
     first.stop()
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP INDEX segment_20261115_trace_id")
+        connection.execute("ALTER TABLE segment_20261115 DROP COLUMN tags")
         connection.execute("ALTER TABLE segment_20261115 DROP COLUMN kind")
         connection.execute("UPDATE schema_version SET version = 1")
     for _ in range(2):
@@ -62,12 +64,63 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
     assert versions == [(schema.VERSION,)]
 
 
+def test_segments_of_the_third_version_are_given_tags(tmp_path: Path) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    storage = EmbeddedStorage()
+    storage.start(path, UTC)
+    storage.apply(batch(0, 1, [segment("a")]))
+    storage.stop()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP INDEX segment_20261115_trace_id")
+        connection.execute("ALTER TABLE segment_20261115 DROP COLUMN tags")
+        connection.execute(schema.segment_index(20261115))
+        connection.execute("UPDATE schema_version SET version = 3")
+    storage.start(path, UTC)
+    storage.apply(batch(1, 2, [segment("b", tags=["k=v"])]))
+    briefs = [
+        storage.traces(TraceCondition(tags=tags), TraceOrder.DURATION, 0, 9)
+        for tags in ((), ("k=v",))
+    ]
+    storage.stop()
+    assert [[one.segment_id for one in some] for some in briefs] == [["a", "b"], ["b"]]
+
+
+def test_metrics_of_the_second_version_are_kept_under_another_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE schema_version AS SELECT 2 AS version")
+        for scope in ("service", "service_instance", "endpoint"):
+            connection.execute(
+                f"""CREATE TABLE metrics_{scope}_20261115 (
+                entity_id VARCHAR, time_bucket BIGINT, calls BIGINT NOT NULL,
+                latency_sum BIGINT NOT NULL, errors BIGINT NOT NULL,
+                PRIMARY KEY (entity_id, time_bucket));
+                INSERT INTO metrics_{scope}_20261115 VALUES ('a', 202611151200, 1, 2, 3)"""
+            )
+    for number in range(2):
+        storage = EmbeddedStorage()
+        storage.start(path, UTC)
+        storage.apply(batch(number, number + 1, deltas=[delta()]))
+        series = calls_of(storage, "Service", ids.service_id("shop"), 20261115, 20261115)
+        assert series[20261115]["calls"] == number + 1
+        storage.stop()
+    with duckdb.connect(str(path)) as connection:
+        old = connection.execute("FROM old_v2_metrics_service_instance_20261115").fetchall()
+        versions = connection.execute("FROM schema_version").fetchall()
+    assert old == [("a", 202611151200, 1, 2, 3)]
+    assert versions == [(schema.VERSION,)]
+    (record,) = caplog.records
+    assert "3 tables are now named old_v2_" in record.getMessage()
+
+
 def test_buckets_are_in_the_servers_zone(tmp_path: Path) -> None:
     storage = EmbeddedStorage()
     storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Asia/Kolkata"))
     storage.apply(batch(0, 1, [segment("a")], [delta()]))
     shop = ids.service_id("shop")
-    assert list(storage.series(Scope.SERVICE, shop, 202611151730, 202611151730)) == [202611151730]
+    assert list(calls_of(storage, "Service", shop, 202611151730, 202611151730)) == [202611151730]
     storage.stop()
 
 
@@ -76,9 +129,19 @@ def test_minutes_that_fall_together_when_clocks_go_back_are_added(tmp_path: Path
     storage.start(tmp_path / "skyfarer.duckdb", ZoneInfo("Europe/Berlin"))
     first = 1_792_888_200_000 // 60_000  # 2026-10-25 02:30 in summer time, and again an hour later
     storage.apply(batch(0, 1, deltas=[delta(minute=first), delta(minute=first + 60)]))
-    series = storage.series(Scope.SERVICE, ids.service_id("shop"), 202610250000, 202610252359)
-    assert {bucket: row.calls for bucket, row in series.items()} == {202610250230: 2}
+    series = calls_of(storage, "Service", ids.service_id("shop"), 202610250000, 202610252359)
+    assert {bucket: row["calls"] for bucket, row in series.items()} == {202610250230: 2}
     storage.stop()
+
+
+def test_a_batch_waits_for_whoever_else_is_writing(storage: EmbeddedStorage) -> None:
+    writer = threading.Thread(target=storage.apply, args=[batch(0, 1, deltas=[delta()])])
+    with storage._transaction():
+        writer.start()
+        writer.join(0.3)
+        assert storage.applied("queue-a") == 0
+    writer.join(30)
+    assert storage.applied("queue-a") == 1
 
 
 def test_a_second_process_is_refused_by_name(storage: EmbeddedStorage, tmp_path: Path) -> None:
@@ -166,8 +229,8 @@ def test_a_killed_process_keeps_what_was_applied_and_nothing_in_part(tmp_path: P
         storage.start(path, UTC)
         reached = storage.applied("queue-a")
         assert reached >= applied
-        series = storage.series(Scope.SERVICE, ids.service_id("shop"), 202611151200, 202611151200)
-        assert series[202611151200].calls == reached
+        series = calls_of(storage, "Service", ids.service_id("shop"), 202611151200, 202611151200)
+        assert series[202611151200]["calls"] == reached
         (stored,) = storage._cursor().execute("SELECT count(*) FROM segment_20261115").fetchall()
         assert stored == (reached,)
         registered = storage.inventories_by_id(InventoryScope.SERVICE, range(2 * reached))

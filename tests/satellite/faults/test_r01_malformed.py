@@ -1,7 +1,7 @@
 """R1: bytes that are no message of their kind.
 
 A satellite does not decode what it keeps, so it takes them; it is the upstream that refuses them,
-and then they are parked one by one.
+and then they are parked one by one. Told so, it refuses them itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from satellite.faults.agents import COLLECT, Agent, reporting
-from satellite.faults.proof import QUICK
+from satellite.faults.proof import QUICK, prove
 from satellite.faults.recording import Call, RecordingUpstream, Refusal
 from satellite.faults.siege import WAIT_S, await_served, post, status_of
 from skyfarer.satellite.dead_letters import read
@@ -21,6 +21,7 @@ from skyfarer.testing.satellites import SatelliteProgram
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject
 from skyfarer.wire.rpc import RPCS, Handling, Rpc, Streaming
+from skyfarer.wire.split import framed
 
 OTLP = "/opentelemetry."
 KEPT = [rpc for rpc in RPCS if rpc.handling is Handling.KEEP and not rpc.path.startswith(OTLP)]
@@ -70,6 +71,37 @@ def test_noise_on_every_path_ends_in_a_proper_answer_and_in_exact_books(tmp_path
         assert honest.acknowledged <= set(upstream.payloads())
         letters = list(read(satellite.data / "native" / "dead-letters"))
         assert sum(ledger.dropped.values()) == len(letters)
+
+
+class Honest(Agent):
+    """Its records are messages, of one field."""
+
+    def make(self, number: int) -> bytes:
+        return framed(1, super().make(number))
+
+
+def test_a_strict_satellite_refuses_all_noise_and_keeps_none_of_it(tmp_path: Path) -> None:
+    strictly = {**QUICK, "SKYFARER_SATELLITE_REFUSE_MALFORMED": "true"}
+    with (
+        RecordingUpstream() as upstream,
+        SatelliteProgram(tmp_path, upstream.address, **strictly) as satellite,
+    ):
+        honest = Honest(satellite.address, "honest", 200)
+        sent = 0
+        with reporting(honest), grpc.insecure_channel(satellite.address) as channel:
+            for rpc in KEPT:
+                for message in noise():
+                    status = status_of(lambda: one_call(channel, rpc, message))  # noqa: B023
+                    assert status is grpc.StatusCode.INVALID_ARGUMENT, (rpc.path, message)
+                    sent += 1
+            answers = [post(f"{satellite.http_url}/logging", one) for one in noise()]
+            assert answers == [400] * len(answers)
+            await_served(honest)
+        prove(satellite, upstream, [honest])
+        assert not honest.failures
+        refused = satellite.metric("receiver_messages_refused_total")
+        assert refused == sent + len(answers)
+        assert satellite.metric("receiver_connections_refused_total") == 0
 
 
 def strict(call: Call) -> None:

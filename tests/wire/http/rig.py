@@ -12,6 +12,7 @@ from typing import Any
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.http.endpoints import ENDPOINTS
 from skyfarer.wire.http.server import HttpServer, HttpSettings
+from skyfarer.wire.relay import Relay
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 from skyfarer.wire.tokens import Tokens
 
@@ -40,6 +41,7 @@ class Rig:
         judge: Callable[[], None] = lambda: None,
         tls: tuple[Path, ...] = (),
         tokens: Callable[[Registry], Tokens] | None = None,
+        relay: Relay | None = None,
         **settings: Any,
     ) -> None:
         self.judge = judge
@@ -51,6 +53,7 @@ class Rig:
             self.registry,
             certificates.context if certificates else None,
             tokens(self.registry) if tokens else None,
+            relay=relay,
         )
         self.server.serve(dict.fromkeys(ENDPOINTS, self.append))
 

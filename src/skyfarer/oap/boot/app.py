@@ -20,7 +20,8 @@ log = logging.getLogger(__name__)
 
 
 def run(config: Path | None, environ: Mapping[str, str]) -> int:
-    """Serves until SIGTERM or SIGINT; the exit code. A ConfigError is raised before any start."""
+    """Serves until SIGTERM or SIGINT; the exit code. A ConfigError is raised, what has begun by
+    then is stopped."""
     application = load_application(config, environ)
     logs.configure("oap", environ.get("SKYFARER_LOG_LEVEL", "INFO"))
     for chatty in ("py4j", "uvicorn"):
@@ -36,6 +37,8 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     modules = Modules(providers, STOP_TIMEOUT_S)
     try:
         modules.start()
+    except ConfigError:
+        raise
     except SkyfarerError as error:
         log.error("cannot start: %s", error)
         return 1

@@ -50,7 +50,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         downsampling enableDataKeeperExecutor
         dataKeeperExecutePeriod l1FlushPeriod storageSessionTimeout persistentPeriod
         enableDatabaseSession topNReportPeriod activeExtraModelColumns serviceCacheRefreshInterval
-        searchableTracesTags searchableLogsTags searchableAlarmTags
+        searchableLogsTags searchableAlarmTags
         autocompleteTagKeysQueryMaxSize autocompleteTagValuesQueryMaxSize prepareThreads
         enableEndpointNameGroupingByOpenapi syncPeriodHttpUriRecognitionPattern
         trainingPeriodHttpUriRecognitionPattern maxHttpUrisNumberPerService enableHierarchy
@@ -61,14 +61,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         dayMetricsDataTTL monthMetricsDataTTL otherMetricsDataTTL syncThreads maxSyncOperationNum
         """
     ),
-    ("agent-analyzer", "default"): _names(
-        """
-        traceSamplingPolicySettingsFile slowDBAccessThreshold forceSampleErrorSegment
-        segmentStatusAnalysisStrategy noUpstreamRealAddressAgents meterAnalyzerActiveFiles
-        slowCacheReadThreshold slowCacheWriteThreshold traceAnalysis maxSlowSQLLength
-        sampleRate slowTraceSegmentThreshold
-        """
-    ),
+    ("agent-analyzer", "default"): _names("meterAnalyzerActiveFiles maxSlowSQLLength"),
     ("receiver-sharing-server", "default"): _names(
         f"""
         {_REST} {_GRPC} host contextPath jettyMinThreads jettyMaxThreads jettyIdleTimeOut

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from skyfarer.base.units import KIB, MIB
 
@@ -20,6 +20,9 @@ PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
 HOLD_BACK_MS_MAX: Final = 20_000
 
+SegmentStatus: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
+
+_THRESHOLD = re.compile(r"([^:,\s]+):([0-9]{1,9})\Z")
 _MEMORY = re.compile(r"[1-9][0-9]*([kmgt]i?b?)\Z", re.IGNORECASE)
 
 
@@ -48,6 +51,10 @@ class CoreConfig:
     serviceNameMaxLength: int = 70  # characters; longer names are cut
     instanceNameMaxLength: int = 70
     endpointNameMaxLength: int = 150
+    searchableTracesTags: tuple[str, ...] = (
+        *("http.method", "http.status_code", "rpc.status_code", "db.type", "db.instance"),
+        *("mq.queue", "mq.topic", "mq.broker"),
+    )
     dataDirectory: Path = Path("data")
 
     def __post_init__(self) -> None:
@@ -63,6 +70,10 @@ class CoreConfig:
         _at_least("metricsDataTTL", self.metricsDataTTL, TTL_DAYS_MIN)
         for key in ("serviceNameMaxLength", "instanceNameMaxLength", "endpointNameMaxLength"):
             _at_least(key, getattr(self, key), 1)
+        if strange := [key for key in self.searchableTracesTags if "=" in key]:
+            raise ValueError(
+                f"searchableTracesTags may have no '=' in a key, as {strange[0]!r} has"
+            )
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,22 @@ class DuckDBConfig:
 
 @dataclass(frozen=True)
 class AnalyzerConfig:
+    traceAnalysis: bool = True  # without it, no services, endpoints and calls between them
+    noUpstreamRealAddressAgents: tuple[int, ...] = (6000, 9000)  # components: Nginx, Envoy
+    segmentStatusAnalysisStrategy: SegmentStatus = "FROM_SPAN_STATUS"
+    traceSamplingPolicySettingsFile: Path | None = None
+    sampleRate: int = 10_000  # of 10,000 traces, unless the file says so
+    slowTraceSegmentThreshold: int = -1  # milliseconds; likewise
+    forceSampleErrorSegment: bool = True
+    slowDBAccessThreshold: str = "default:200,mongodb:100"  # type:milliseconds
+    slowCacheReadThreshold: str = "default:20,redis:10"
+    slowCacheWriteThreshold: str = "default:20,redis:10"
+    oalActiveFiles: tuple[str, ...] = (
+        *("core", "java-agent", "dotnet-agent", "browser", "tcp", "virtual-gen-ai"),
+    )
+    oalFiles: tuple[Path, ...] = ()  # the user's own, or directories of them
+    gatewaysFile: Path | None = None
+    apdexThresholdFile: Path | None = None
     sparkMaster: str = "local[*]"
     driverMemory: str = "1g"
     batchRecordsMax: int = 100_000
@@ -84,6 +111,10 @@ class AnalyzerConfig:
     def __post_init__(self) -> None:
         if not self.sparkMaster:
             raise ValueError("sparkMaster must name a Spark master, such as local[*]")
+        for key in ("slowDBAccessThreshold", "slowCacheReadThreshold", "slowCacheWriteThreshold"):
+            thresholds_ms(key, getattr(self, key))
+        _within("sampleRate", self.sampleRate, 0, 10_000)
+        _at_least("slowTraceSegmentThreshold", self.slowTraceSegmentThreshold, -1)
         _memory("driverMemory", self.driverMemory)
         _at_least("batchRecordsMax", self.batchRecordsMax, 1)
         _at_least("shufflePartitions", self.shufflePartitions, 1)
@@ -115,6 +146,7 @@ class SharingServerConfig:
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
     registrationHoldBackMs: int = 5000  # 0: a name without an id is answered at once
+    refuseMalformed: bool = False  # what is no protobuf is refused, else kept and parked
 
     def __post_init__(self) -> None:
         if not self.maxMessageSize:
@@ -156,6 +188,19 @@ class PrometheusConfig:
 
     def __post_init__(self) -> None:
         _within("port", self.port, 0, PORT_MAX)
+
+
+def thresholds_ms(key: str, written: str) -> dict[str, int]:
+    """By type, in lower case. Without a `default`, other types are never slow."""
+    found: dict[str, int] = {}
+    for item in filter(None, map(str.strip, written.split(","))):
+        pair = _THRESHOLD.match(item)
+        if pair is None:
+            raise ValueError(
+                f"{key} must be like default:200,mongodb:100, in milliseconds; {item!r} is not"
+            )
+        found[pair[1].lower()] = int(pair[2])
+    return found
 
 
 def _at_least(key: str, value: int, minimum: int) -> None:

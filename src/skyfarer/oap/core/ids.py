@@ -3,6 +3,8 @@
     service   b64(name).N              N = 1 for a real service, 0 for a conjectured one
     instance  <service id>_b64(name)
     endpoint  <service id>_b64(name)
+    relation  <id>-<id>                of two services or two instances, the origin first
+    relation  <service id>-b64(name)-<service id>-b64(name)   of two endpoints
 
 Base64 is the standard alphabet with padding; a blank name is written as `_blank`.
 """
@@ -27,6 +29,11 @@ def _decode(text: str) -> str:
         raise ValueError(f"{text!r} is not a base64 name in an id") from error
 
 
+def encoded(name: str) -> str:
+    """A name as it stands in an id."""
+    return _encode(name)
+
+
 def service_id(name: str, normal: bool = True) -> str:
     return f"{_encode(name)}.{1 if normal else 0}"
 
@@ -37,6 +44,18 @@ def instance_id(of_service: str, name: str) -> str:
 
 def endpoint_id(of_service: str, name: str) -> str:
     return f"{of_service}_{_encode(name)}"
+
+
+def relation_id(source_id: str, dest_id: str) -> str:
+    """Of two services, or of two instances."""
+    return f"{source_id}-{dest_id}"
+
+
+def endpoint_relation_id(
+    source_service_id: str, source: str, dest_service_id: str, dest: str
+) -> str:
+    """Of the endpoints named `source` and `dest`."""
+    return f"{source_service_id}-{_encode(source)}-{dest_service_id}-{_encode(dest)}"
 
 
 def decode_service_id(identifier: str) -> tuple[str, bool]:

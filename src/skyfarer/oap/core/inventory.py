@@ -147,3 +147,8 @@ class InventoryReader(Protocol):
         self, scope: InventoryScope, sequences: Sequence[int]
     ) -> Mapping[int, Inventory]:
         """Id → inventory, those that exist."""
+
+    def inventories_since(
+        self, scope: InventoryScope, since_ms: int, limit: int
+    ) -> Sequence[Inventory]:
+        """Registered, told or mapped at that time or later, the latest of them."""

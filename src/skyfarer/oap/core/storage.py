@@ -8,24 +8,27 @@ harmless (ADR 001).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.inventory import Inventory
+from skyfarer.oap.core.slow import SlowReader
 from skyfarer.oap.core.traces import TraceReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Scope(Enum):
-    """What a metric row speaks of. The value is the name of its table."""
-
-    SERVICE = "service"
-    INSTANCE = "service_instance"
-    ENDPOINT = "endpoint"
+COLUMN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]{0,62}")
+KEYS_MAX: Final = 65_536
+ALIASES_MAX: Final = 1_000_000
+RELATIONS_MAX: Final = 100_000
+Value: TypeAlias = int | float | dict[str, int]
+"""Of a column of a metric row; a table is a dict."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,41 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Accumulators:
-    """The one wide row of an entity in a time bucket; every metric is derived from it when read."""
+class Relation:
+    """Who called whom. `source_id` and `dest_id` are ids of services, instances or endpoints, as
+    the relation is one of; `components` are sorted, and none for a relation of instances."""
 
-    calls: int
-    latency_sum: int
-    errors: int
+    id: str
+    source_id: str
+    dest_id: str
+    detect_point: DetectPoint
+    components: tuple[int, ...]
+
+
+class Merge(Enum):
+    """How a column of a metric row takes in another value of its time bucket; null is none."""
+
+    SUM = "sum"  # of tables, key by key
+    MAX = "max"
+    MIN = "min"
+
+
+@dataclass(frozen=True)
+class Deltas:
+    """What a batch adds to the rows of one source, by entity and epoch minute.
+
+    `rows`: the columns of `ENTITY_COLUMNS`, `minute`, and those of `merges`: int64, double, or a
+    table map<string, int64>, where a null counts as none. An entity may have several rows in a
+    minute. Any other column is ignored. A name of `merges` must look like a column
+    (`COLUMN_NAME`), and keeps its type for good: a PermanentError says which one does not.
+
+    `bounds`: of tables, how many keys the table of one bucket may have; KEYS_MAX where not told.
+    Keys that are stored stay, of new ones those that come first by text are taken.
+    """
+
+    rows: pa.Table
+    merges: Mapping[str, Merge]
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,19 +141,25 @@ class Analysed:
     """What one micro-batch says of one source partition, and how far it has read it.
 
     `segments`: segment_id, trace_id, service, instance, endpoint, minute, start_time, latency,
-    is_error, kind, data_binary; one row a stored segment, and `kind` (wire.rpc.Kind) says what its
-    bytes are. `metrics`: per scope one Arrow table of deltas: service, instance or endpoint (as the
-    scope has them), minute, calls, latency_sum, errors. `records`: sequence, kind, minute (of its
-    arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch minute
-    everywhere: the provider turns it into buckets. `inventories` are distinct, and have no id:
-    each is combined with what is stored, or given the next id of its scope.
+    is_error, tags, kind, data_binary; one row a stored segment. `kind` (wire.rpc.Kind) says what
+    its bytes are, `tags` (a list of `key=value`) what it is found by. `unsampled`: segment_id and
+    minute of segments that are not stored, but known, so that a resend counts only once. `metrics`:
+    by source (a key of `core.entities.ENTITIES`, or one of its sources without metrics) what it
+    adds; from the same rows follow services, instances, endpoints, relations and aliases.
+    `slow`: what (the name of a `core.slow.Slow`), service, statement, latency, start_time, minute,
+    id, trace_id; of these the slowest of a service and minute are kept. `records`: sequence, kind,
+    minute (of its arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch
+    minute everywhere: the provider turns it into buckets. `inventories` are distinct, and have no
+    id: each is combined with what is stored, or given the next id of its scope.
     """
 
     partition: str
     first: int
     end: int
     segments: pa.Table
-    metrics: Mapping[Scope, pa.Table]
+    metrics: Mapping[str, Deltas]
+    unsampled: pa.Table | None = None
+    slow: pa.Table | None = None
     records: pa.Table | None = None
     inventories: Sequence[Inventory] = ()
     heartbeats: Sequence[Heartbeat] = ()
@@ -134,7 +172,7 @@ class Writer(Protocol):
         """The next sequence wanted of that partition; 0 for one never seen."""
 
     def known_segments(self, ids: pa.Array, minutes: pa.Array) -> Iterable[str]:
-        """Which of the ids are stored already; `minutes` (epoch) says in which days to look."""
+        """Which of the ids came already; `minutes` (epoch) says in which days to look."""
 
     def apply(self, batch: Analysed) -> None:
         """Store it and move the offset, in one transaction; durable on return.
@@ -143,9 +181,14 @@ class Writer(Protocol):
         nothing, because it would lose or repeat records.
         """
 
+    def aliases(self) -> pa.Table:
+        """As `Reader.aliases`. The sink asks before each batch: it costs nothing while no alias
+        has changed."""
 
-class Reader(TraceReader, Protocol):
-    def services(self, layer: str | None) -> list[Service]: ...
+
+class Reader(TraceReader, SlowReader, Protocol):
+    def services(self, layer: str | None) -> list[Service]:
+        """All, or those of a layer; the virtual ones (databases, caches, queues) too."""
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         """Alive in the range of minute buckets: last sign ≥ start and first sign ≤ end."""
@@ -157,9 +200,41 @@ class Reader(TraceReader, Protocol):
         ≤ its end, as instances are."""
 
     def series(
-        self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
-    ) -> dict[int, Accumulators]:
-        """Minute bucket → accumulators, those that exist, both ends included."""
+        self,
+        source: str,
+        entity_id: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+    ) -> dict[int, dict[str, Value]]:
+        """Bucket → column → value, of the buckets from start to end, both included.
+
+        Both are minutes, hours or days (12, 10 or 8 digits), and so are the buckets found; two of
+        different precision raise ValueError. A column is left out of a bucket that has no value of
+        it, and a bucket of which nothing is left too: what was never written is no mistake. The
+        caller bounds the range.
+        """
+
+    def relations(
+        self,
+        entity: Entity,
+        detect_point: DetectPoint,
+        start_bucket: int,
+        end_bucket: int,
+        of: Collection[str] | None = None,
+    ) -> list[Relation]:
+        """Those seen at that end in the range (as in `series`), one a relation, by id.
+
+        `of` are ids of services, or of endpoints for relations of endpoints: only relations that
+        begin or end at one of them. At most RELATIONS_MAX. Relations of endpoints are seen at the
+        server alone; an entity that is no relation has none.
+        """
+
+    def aliases(self) -> pa.Table:
+        """address, alias_service, alias_instance: which addresses have turned out to be whose.
+
+        One row an address, the newest ALIASES_MAX. The table is shared: nobody changes it.
+        """
 
     def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
         """Of that kind in a range of minute buckets, both ends included; oldest first."""

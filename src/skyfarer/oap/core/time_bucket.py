@@ -44,3 +44,17 @@ def days_between(first_day: int, last_day: int) -> list[int]:
     count = (date(last_day) - date(first_day)).days + 1
     days = (date(first_day) + timedelta(days=n) for n in range(max(0, count)))
     return [(d.year * 100 + d.month) * 100 + d.day for d in days]
+
+
+PRECISIONS = (1, 100, 10_000)
+"""What a minute bucket is divided by to give its minute, its hour and its day."""
+_DIGITS = (12, 10, 8)
+
+
+def days_of(start_bucket: int, end_bucket: int) -> list[int]:
+    """The days of a range of minutes, hours or days; ValueError when its ends differ in that."""
+    digits = len(str(start_bucket))
+    if digits not in _DIGITS or len(str(end_bucket)) != digits:
+        raise ValueError(f"{start_bucket} and {end_bucket} are not two buckets of one precision")
+    to_day: int = 10 ** (digits - 8)
+    return days_between(start_bucket // to_day, end_bucket // to_day)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
+
+TAG_SEPARATOR: Final = "="
+"""Between key and value of a tag to find segments by; no such key has it."""
 
 
 class TraceOrder(Enum):
@@ -19,7 +22,8 @@ class TraceOrder(Enum):
 
 @dataclass(frozen=True)
 class TraceCondition:
-    """What is None is not asked for. `between` is a range of second buckets, both ends included."""
+    """What is None is not asked for. `between` is a range of second buckets, both ends included.
+    A segment has all of the `tags`, each `key=value`."""
 
     between: tuple[int, int] | None = None
     service_id: str | None = None
@@ -29,6 +33,7 @@ class TraceCondition:
     latency_min_ms: int | None = None
     latency_max_ms: int | None = None
     is_error: bool | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,3 +69,10 @@ class TraceReader(Protocol):
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
         """One page; equal ones are told apart by their ids, so that pages do not overlap."""
+
+    def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        """Of the tags that segments of these days are found by, sorted; `between` is as in a
+        condition, and whole days are looked at."""
+
+    def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        """The values that such tags have, sorted."""

@@ -16,14 +16,19 @@ from skyfarer.oap.oal.plan import Metric
 Value: TypeAlias = int | float | Mapping[str, int]
 Columns: TypeAlias = Mapping[str, Value]
 RANKS: Final = (50, 75, 90, 95, 99)
+TABLES: Final = frozenset({"percentile2", "percentile", "histogram", "labelCount", "labelAvg"})
+"""Functions whose value is a table, a number by label."""
 WHOLE: Final = 10_000
 """A hundred percent."""
+_AVERAGES: Final = frozenset({"longAvg", "doubleAvg", "labelAvg"})
+"""Their items reach all parts at once: a count alone is of a time before the sum was asked for."""
 
 
 def value_of(metric: Metric, columns: Columns, minutes: int) -> Value | None:
-    """None where the bucket has no item of this metric."""
+    """None where the bucket has no item of this metric, or is older than it."""
     parts = _Parts(metric, columns, minutes)
-    return _VALUES[metric.function](parts) if parts.reached else None
+    reached = parts.complete if metric.function in _AVERAGES else parts.reached
+    return _VALUES[metric.function](parts) if reached else None
 
 
 def truncated(dividend: int, divisor: int) -> int:
@@ -38,6 +43,7 @@ class _Parts:
     def __init__(self, metric: Metric, columns: Columns, minutes: int) -> None:
         found = {part: columns.get(column) for part, column in metric.columns}
         self.reached = any(value is not None for value in found.values())
+        self.complete = all(value is not None for value in found.values())
         self._found = found
         self.numbers = metric.numbers
         self.minutes = minutes

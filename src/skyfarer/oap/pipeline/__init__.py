@@ -3,6 +3,8 @@
     sources/   the queue as a Spark streaming source; payloads become Arrow here, in native code
     analysis/  what segments mean, as DataFrame operations (no Python per span); OTLP and v2 are
                brought into the form of v3 first
+    lowering   the plan of metrics → one aggregation; expressions: its parts
+    folding    what comes back of it → one wide row per entity and minute
     sink       one micro-batch → one storage transaction, offsets included
     job        the session and its single streaming query
 

@@ -26,7 +26,11 @@ from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.oal.compiler import plan_of, shipped
+from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.lag import Lag
+from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.queue import QueueSource
@@ -52,7 +56,8 @@ class JobSettings:
     records_max: int = 100_000
     splits: int = 2
     decoder: str = "ptars"
-    naming: NamingSettings = field(default_factory=NamingSettings)
+    plan: Plan = field(default_factory=lambda: plan_of(shipped()))
+    analysis: AnalysisSettings = field(default_factory=AnalysisSettings)
 
 
 class AnalysisJob:
@@ -80,15 +85,19 @@ class AnalysisJob:
         self._failed = failed
         self._queue = Reader(settings.queue_directory)
         self._consumer = Consumer(settings.queue_directory, settings.consumer)
+        self._metrics = Metrics(settings.plan, settings.analysis)
+        self._told = applied
+        self._lag = Lag(self._queue.writing, self._consumer.committed, clock)
         self._sink = BatchSink(
             storage,
             inventories,
             self._queue,
             self._consumer,
-            settings.naming,
+            self._metrics,
+            settings.analysis,
             registry,
             clock,
-            applied,
+            self._applied,
         )
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None
@@ -98,9 +107,11 @@ class AnalysisJob:
     def start(self) -> None:
         self._queue.start()
         self._consumer.start()
+        self._registry.observe_with(table.PIPELINE_LAG_SECONDS, self._lag.look)
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
-        warm_up(self._session, self._settings.spark.scratch, self._settings.splits)
+        scratch, splits = self._settings.spark.scratch, self._settings.splits
+        warm_up(self._session, scratch, splits, self._metrics, self._settings.analysis)
         self._query = self._start_query(self._session)
         self._health.set(PART, True)
         self._watch.start()
@@ -116,6 +127,10 @@ class AnalysisJob:
         self._session.stop()
         self._consumer.stop()
         self._queue.stop()
+
+    def _applied(self) -> None:
+        self._lag.look()
+        self._told()
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         checkpoint = self._settings.spark.scratch / "checkpoint"

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from skyfarer.oap.pipeline.java import java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+CODEGEN_FIELDS_MAX = 1000
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,20 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.sql.shuffle.partitions": settings.shuffle_partitions,
         "spark.sql.adaptive.enabled": False,
+        # There is one exchange in a batch; to look for others is a fifth of its planning.
+        "spark.sql.exchange.reuse": False,
+        # A row of accumulators is wide, and wider with metrics of a user's own (ADR 014).
+        "spark.sql.codegen.maxFields": CODEGEN_FIELDS_MAX,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing"
             ".FileSystemBasedCheckpointFileManager"
         ),
-        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOG_SETTINGS}",
+        # The analysis is one loop, and may be a larger method than Java compiles by itself.
+        "spark.driver.defaultJavaOptions": (
+            f"-Dlog4j2.configurationFile={LOG_SETTINGS} -XX:-DontCompileHugeMethods"
+        ),
     }
     builder = SparkSession.builder.master(settings.master).appName("skyfarer")
     for key, value in options.items():

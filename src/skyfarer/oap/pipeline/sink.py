@@ -7,15 +7,16 @@ the spans of OTLP do, each with its bytes, since the queue has them in no such p
 Results and the new offset are committed together; only then is the queue told that it may reuse
 the space. A crash between any two of these steps repeats the batch and changes nothing twice.
 
-Every record has one outcome. It is parked when it, or any span of it, cannot be analysed; else a
-duplicate when all it held was stored before; else delivered.
+Every record has one outcome. It is parked when it, or any span of it, cannot be analysed; expired
+when it is older than what is kept; else a duplicate when all it held came before; else delivered,
+whether or not its segments are among those that are sampled and stored.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,17 +25,28 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import Inventory, InventoryReader
-from skyfarer.oap.core.storage import Analysed, Parked, Scope, Writer
+from skyfarer.oap.core.storage import Analysed, Deltas, Parked, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings, calls, records
+from skyfarer.oap.pipeline.analysis.entry import told
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.times import EXPIRED, timely, window
 from skyfarer.oap.pipeline.inventory import registrations
-from skyfarer.oap.pipeline.outcomes import checked_end, code, duplicates_among, unsound
+from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.oap.pipeline.outcomes import (
+    checked_end,
+    code,
+    duplicates_among,
+    rows_of,
+    told_apart,
+    unsound,
+)
 from skyfarer.oap.pipeline.payloads import Payloads
+from skyfarer.oap.pipeline.sampling import sampled
+from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.rows import UNANALYSED
-from skyfarer.oap.pipeline.sources.spans import SPANS_MAX
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.telemetry import table
@@ -42,17 +54,11 @@ from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.rpc import Kind
 
 DUPLICATE = "duplicate"
-_KEYS = {
-    Scope.SERVICE: ("service",),
-    Scope.INSTANCE: ("service", "instance"),
-    Scope.ENDPOINT: ("service", "endpoint"),
-}
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
-    *("start_time", "latency", "is_error", "data"),
+    *("start_time", "latency", "is_error", "tags", "slow", "data"),
 ]
 _UNANALYSED = pa.array(sorted(UNANALYSED), pa.int32())
-_SUMS = ("calls", "latency_sum", "errors")
 
 
 class BatchSink:
@@ -67,7 +73,8 @@ class BatchSink:
         inventories: InventoryReader,
         queue: Reader,
         consumer: Consumer,
-        naming: NamingSettings,
+        metrics: Metrics,
+        settings: AnalysisSettings,
         registry: Registry,
         clock: Clock,
         applied: Callable[[], None],
@@ -77,7 +84,8 @@ class BatchSink:
         self._queue = queue
         self._payloads = Payloads(queue)
         self._consumer = consumer
-        self._naming = naming
+        self._settings = settings
+        self._metrics = metrics
         self._registry = registry
         self._clock = clock
         self._applied = applied
@@ -86,13 +94,14 @@ class BatchSink:
         started = self._clock.monotonic_s()
         partition = self._queue.queue_id
         first = self._storage.applied(partition)
-        fresh = batch.where(F.col("sequence") >= first).persist()
+        decoded = batch.where(F.col("sequence") >= first).persist()
         try:
-            rows = records(fresh, self._naming).toArrow()
+            fresh = self._timely(decoded)
+            rows = self._records(fresh)
             if rows.num_rows:
                 self._apply(fresh, rows, first)
         finally:
-            fresh.unpersist()
+            decoded.unpersist()
         self._registry.inc(table.PIPELINE_BATCHES)
         spent_s = self._clock.monotonic_s() - started
         self._registry.set(table.PIPELINE_BATCH_SECONDS, spent_s)
@@ -103,40 +112,63 @@ class BatchSink:
         end = checked_end(rows, first)
         minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
-        parked, kept = self._parked(rows), self._kept(rows, minute)
-        duplicates = duplicates_among(segments, repeated, parked)
-        self._storage.apply(
-            Analysed(
-                partition=self._queue.queue_id,
-                first=first,
-                end=end,
-                segments=self._with_bytes(segments),
-                metrics=self._metrics(fresh, repeated) if segments.num_rows else {},
-                records=kept,
-                inventories=_inventories(fresh, kinds),
-                heartbeats=heartbeats(rows, minute),
-                parked=parked,
-                dropped=Counter([DUPLICATE] * duplicates) + Counter(map(code, parked)),
-            )
+        naming, kept_of = self._settings.naming, self._settings.kept
+        slow = slow_statements(segments, kept_of.slow, naming.service_chars_max)
+        segments = segments.drop_columns("slow")
+        chosen, unsampled = sampled(segments, self._settings.sampling)
+        bad, expired = told_apart(unsound(rows))
+        parked, kept = self._parked(bad), self._kept(rows, minute)
+        otherwise = [record.sequence for record in parked] + expired
+        duplicates = duplicates_among(segments, repeated, otherwise)
+        dropped = Counter(map(code, parked))
+        dropped += Counter({DUPLICATE: duplicates, EXPIRED: len(expired)})
+        analysed = Analysed(
+            partition=self._queue.queue_id,
+            first=first,
+            end=end,
+            segments=self._with_bytes(chosen),
+            unsampled=unsampled,
+            slow=slow,
+            metrics=self._deltas(fresh, repeated) if segments.num_rows else {},
+            records=kept,
+            inventories=_inventories(fresh, kinds),
+            heartbeats=heartbeats(rows, minute),
+            parked=parked,
+            dropped=dropped,
         )
+        self._storage.apply(analysed)
+        for what, number in rows_of(analysed).items():
+            self._registry.inc(table.PIPELINE_ROWS, number, what=what)
         self._applied()
         self._consumer.commit(end)
-        self._count(end - first, parked, duplicates, kept)
+        self._registry.inc(table.PIPELINE_UNSAMPLED, unsampled.num_rows)
+        self._count(end - first, dropped, parked, kept)
+
+    def _records(self, rows: DataFrame) -> pa.Table:
+        return rows.select(*self._told).toArrow()
+
+    @cached_property
+    def _told(self) -> tuple[Column, ...]:
+        return told(self._settings.naming, self._settings.kept)
+
+    def _timely(self, rows: DataFrame) -> DataFrame:
+        return timely(rows, window(self._clock.now_ms(), self._settings.days_kept))
 
     def _one_form(
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
     ) -> tuple[DataFrame, pa.Table]:
         """Both with the segments of every protocol; the rows in the order of the queue."""
         if others := sorted(TRANSLATED.intersection(kinds)):
-            fresh = one_form(fresh, kinds, self._inventories)
-            told = records(fresh.where(F.col("kind").isin(others)), self._naming).toArrow()
+            fresh = self._timely(one_form(fresh, kinds, self._inventories))
+            chosen = fresh.where(F.col("kind").isin(others))
+            translated = self._records(chosen)
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
-            rows = pa.concat_tables([rows.filter(known), told], promote_options="default")
+            rows = pa.concat_tables([rows.filter(known), translated], promote_options="default")
         parts = [("part", "ascending")] if Kind.OTLP_TRACES in kinds else []
         return fresh, rows.sort_by([("sequence", "ascending"), *parts])
 
     def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """The segments to store, and those that came before (a resend)."""
+        """The segments that are new, and those that came before (a resend)."""
         sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["segment_id"]))
         segments = rows.filter(sound).select(_SEGMENT_COLUMNS)
         minutes = pc.divide(segments["start_time"], MINUTE_MS)
@@ -163,11 +195,12 @@ class BatchSink:
         whole = whole.append_column("data_binary", self._payloads.many(whole["sequence"]))
         return pa.concat_tables([whole, spans.select(whole.schema.names)])
 
-    def _metrics(self, fresh: DataFrame, repeated: pa.Table) -> dict[Scope, pa.Table]:
+    def _deltas(self, fresh: DataFrame, repeated: pa.Table) -> dict[str, Deltas]:
         if repeated.num_rows:
-            fresh = fresh.where(~_place(F.col("sequence"), F.col("part")).isin(_places(repeated)))
-        deltas = calls(fresh, self._naming).toArrow()
-        return {scope: _rolled_up(deltas, keys) for scope, keys in _KEYS.items()}
+            places = repeated.select(["sequence", "part"])
+            known = F.broadcast(fresh.sparkSession.createDataFrame(places))
+            fresh = fresh.join(known, ["sequence", "part"], "left_anti")
+        return self._metrics.of(fresh, self._storage.aliases())
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:
         """The records that nothing analyses, whole; None when there are none."""
@@ -179,19 +212,21 @@ class BatchSink:
         payloads = self._payloads.many(kept["sequence"])
         return kept.append_column("minute", minutes).append_column("payload", payloads)
 
-    def _parked(self, rows: pa.Table) -> list[Parked]:
-        return [
-            Parked(sequence, kind, reason, self._payloads.one(sequence))
-            for sequence, kind, reason in unsound(rows)
-        ]
+    def _parked(self, bad: Sequence[tuple[int, int, str]]) -> list[Parked]:
+        return [Parked(*one, self._payloads.one(one[0])) for one in bad]
 
     def _count(
-        self, records_read: int, parked: Sequence[Parked], repeated: int, kept: pa.Table | None
+        self,
+        records_read: int,
+        dropped: Counter[str],
+        parked: Sequence[Parked],
+        kept: pa.Table | None,
     ) -> None:
         count = partial(self._registry.inc, table.PIPELINE_RECORDS)
-        count(records_read - len(parked) - repeated, outcome="stored")
+        count(records_read - dropped.total(), outcome="stored")
         count(len(parked), outcome="parked")
-        count(repeated, outcome="duplicate")
+        for outcome in (DUPLICATE, EXPIRED):
+            count(dropped[outcome], outcome=outcome)
         for record in parked:
             self._registry.inc(table.PIPELINE_PARKED, reason=code(record))
         for one in pc.value_counts(kept["kind"]).to_pylist() if kept is not None else ():
@@ -202,23 +237,8 @@ class BatchSink:
         self._registry.set(table.PIPELINE_LAG_RECORDS, lag)
 
 
-def _place(sequence: Column, part: Column) -> Column:
-    """One number for a row: a record has fewer parts than this leaves room for."""
-    return sequence * SPANS_MAX + part
-
-
-def _places(rows: pa.Table) -> list[int]:
-    places: list[int] = pc.add(pc.multiply(rows["sequence"], SPANS_MAX), rows["part"]).to_pylist()
-    return places
-
-
 def _inventories(fresh: DataFrame, kinds: Collection[int]) -> list[Inventory]:
     if Kind.INVENTORY not in kinds:
         return []
     told = fresh.where(F.col("inventory").isNotNull() & F.col("reason").isNull())
     return registrations(told.withColumn("inventory", only("inventory")))
-
-
-def _rolled_up(deltas: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    grouped = deltas.group_by([*keys, "minute"]).aggregate([(name, "sum") for name in _SUMS])
-    return grouped.rename_columns({f"{name}_sum": name for name in _SUMS})

@@ -13,7 +13,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from skyfarer.base.units import MIB
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings, calls, records
+from skyfarer.oap.core.storage import Deltas
+from skyfarer.oap.pipeline.analysis.entry import records
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.queue import SPLIT_RECORDS_MIN, QueueSource
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
@@ -23,7 +26,9 @@ from skyfarer.wire.rpc import Kind
 SEGMENT_BYTES = 2 * MIB
 
 
-def warm_up(session: SparkSession, scratch: Path, splits: int) -> None:
+def warm_up(
+    session: SparkSession, scratch: Path, splits: int, metrics: Metrics, settings: AnalysisSettings
+) -> None:
     directory = scratch / "warm-up"
     shutil.rmtree(directory, ignore_errors=True)
     count = splits * SPLIT_RECORDS_MIN
@@ -31,12 +36,18 @@ def warm_up(session: SparkSession, scratch: Path, splits: int) -> None:
     source = session.read.format(QueueSource.name()).option("directory", str(directory))
     rows = source.option("start", 0).option("end", count).option("splits", splits).load().persist()
     try:
-        told = records(rows, NamingSettings()).toArrow().num_rows
-        counted = calls(rows, NamingSettings()).toArrow()["calls"].to_pylist()
+        told = records(rows, settings.naming, settings.kept).toArrow().num_rows
+        counted = metrics.of(rows)
     finally:
         rows.unpersist()
-    assert (told, counted) == (count, [count]), "the analysis of known segments is wrong"
+    assert told == count, "not every known segment was read"
+    assert _services(counted) == ["warm-up"], "the analysis of known segments is wrong"
     shutil.rmtree(directory)
+
+
+def _services(counted: dict[str, Deltas]) -> list[str]:
+    names: list[str] = counted["Service"].rows["service"].to_pylist()
+    return names
 
 
 def _fill(directory: Path, count: int) -> None:

@@ -1,7 +1,7 @@
 """Durations of the query protocol: text in the server's time zone to time buckets and back.
 
-A duration is a range of buckets, both ends included. It is kept as minute buckets, which is what
-storage has, and as the step's own buckets, one point of a chart each.
+A duration is a range of buckets, both ends included: of minutes, which is what lists are asked by,
+and of the step's own, one point of a chart each. Storage has metrics by all three.
 
     step    text               bucket          minutes of one bucket (first … last)
     MINUTE  yyyy-MM-dd HHmm    202611150817    itself
@@ -58,8 +58,6 @@ class Point:
 
     bucket: int
     epoch_ms: int
-    first_minute: int
-    last_minute: int
 
 
 @dataclass(frozen=True)
@@ -115,10 +113,6 @@ class Duration:
         return list(points.values())
 
 
-def bucket_of_minute(minute: int, step: Step) -> int:
-    return minute // _MINUTES[step][0]
-
-
 def minutes_of(step: Step) -> int:
     return _MINUTES[step][2]
 
@@ -154,8 +148,5 @@ def _bucket(moment: datetime, step: Step) -> int:
 
 
 def _point(bucket: int, step: Step, zone: tzinfo) -> Point:
-    scale, last, _ = _MINUTES[step]
-    first_minute = bucket * scale
-    return Point(
-        bucket, time_bucket.epoch_ms(first_minute, zone), first_minute, first_minute + last
-    )
+    first_minute = bucket * _MINUTES[step][0]
+    return Point(bucket, time_bucket.epoch_ms(first_minute, zone))

@@ -1,104 +1,124 @@
-"""Metric expressions: in this version a plain metric name, read over a duration.
+"""Metric expressions: in this version any metric of the plan, by its name and labels, over a time.
 
 Answers the protocol's ExpressionResult. What is wrong with the expression stands in `error` with
 type UNKNOWN; an entity that lacks the names its metric needs gives an empty UNKNOWN result, as the
 original does. A duration that cannot be read is the request's fault and raises QueryError.
+
+A value is derived from the wide row of its bucket when it is read. Rows of hours and days are
+stored, so that a bucket is added up first and divided once, and any range is one read.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import TypeAlias
 
-from skyfarer.oap.core import ids
-from skyfarer.oap.core.storage import Accumulators, Reader, Scope
-from skyfarer.oap.query.durations import Duration, Point, bucket_of_minute, minutes_of
-from skyfarer.oap.query.metrics import METRICS, Metric, total
+from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.oal.plan import Metric, Plan
+from skyfarer.oap.oal.values import TABLES, Value, value_of
+from skyfarer.oap.query.durations import Duration, Point, minutes_of
+from skyfarer.oap.query.entities import KINDS, entity_id
+from skyfarer.oap.query.labels import Labels, Selection, in_order, labels_of, selection
 
-# One read of storage spans at most a week of minutes, so 500 days never stand in memory at once.
-MINUTES_PER_READ = 7 * 1440
+Values: TypeAlias = Mapping[int, Value]
+"""By bucket."""
 
-_METRIC_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
+DECIMALS_MAX = 3
 _SHOWN_CHARS = 80
 
 
 @dataclass(frozen=True)
-class Value:
+class Shown:
+    """One point of a series; `id` is its first millisecond, a value that is absent is None."""
+
     id: str
     value: str | None
 
 
 @dataclass(frozen=True)
+class Series:
+    labels: Labels
+    values: tuple[Shown, ...]
+
+
+@dataclass(frozen=True)
 class ExpressionResult:
     type: str
-    series: tuple[Value, ...] | None = None
+    series: tuple[Series, ...] = ()
     error: str | None = None
 
 
 class Expressions:
     """Any thread; blocks on storage."""
 
-    def __init__(self, reader: Reader, zone: tzinfo) -> None:
+    def __init__(self, reader: Reader, plan: Plan, zone: tzinfo) -> None:
         self._reader = reader
         self._zone = zone
+        self._metrics = {
+            metric.name: (source.source, metric)
+            for source in plan.sources
+            for metric in source.metrics
+        }
 
     def evaluate(
         self, expression: str, entity: Mapping[str, object], duration: Duration
     ) -> ExpressionResult:
-        name = _METRIC_NAME.fullmatch(expression)
-        if name is None:
+        asked = selection(expression)
+        if asked is None:
             shown = expression[:_SHOWN_CHARS]
-            return _unknown(f"Only a plain metric name can be evaluated so far, not [{shown}].")
-        metric = METRICS.get(name[1])
-        if metric is None:
-            return _unknown(f"Metric: [{name[1][:_SHOWN_CHARS]}] does not exist.")
+            return _unknown(
+                f"Only a metric, plain or with labels, can be evaluated, not [{shown}]."
+            )
+        if asked.metric not in self._metrics:
+            return _unknown(f"Metric: [{asked.metric[:_SHOWN_CHARS]}] does not exist.")
+        source, metric = self._metrics[asked.metric]
         points = duration.points(self._zone)
-        entity_id = _entity_id(metric.scope, entity)
-        if entity_id is None:
+        identifier = entity_id(KINDS[source], entity)
+        if identifier is None:
             return ExpressionResult("UNKNOWN")
-        values = self._values(metric, entity_id, points, duration)
-        return ExpressionResult("TIME_SERIES_VALUES", tuple(values))
+        values = self._values(source, metric, identifier, points, minutes_of(duration.step))
+        return ExpressionResult("TIME_SERIES_VALUES", _series(metric, asked, values, points))
 
     def _values(
-        self, metric: Metric, entity_id: str, points: Sequence[Point], duration: Duration
-    ) -> Iterator[Value]:
-        minutes = minutes_of(duration.step)
-        for window in _windows(points, MINUTES_PER_READ // minutes):
-            rows = self._reader.series(
-                metric.scope, entity_id, window[0].first_minute, window[-1].last_minute
-            )
-            buckets: dict[int, list[Accumulators]] = defaultdict(list)
-            for minute, row in rows.items():
-                buckets[bucket_of_minute(minute, duration.step)].append(row)
-            for point in window:
-                found = buckets.get(point.bucket)
-                derived = metric.derive(total(found), minutes) if found else None
-                yield Value(str(point.epoch_ms), None if derived is None else str(derived))
+        self, source: str, metric: Metric, identifier: str, points: Sequence[Point], minutes: int
+    ) -> Values:
+        if source not in ENTITIES:
+            return {}  # nothing fills it yet, and storage knows no such source
+        columns = list(dict.fromkeys(column for _, column in metric.columns))
+        rows = self._reader.series(source, identifier, columns, points[0].bucket, points[-1].bucket)
+        derived = ((bucket, value_of(metric, row, minutes)) for bucket, row in rows.items())
+        return {bucket: value for bucket, value in derived if value is not None}
+
+
+def _series(
+    metric: Metric, asked: Selection, values: Values, points: Sequence[Point]
+) -> tuple[Series, ...]:
+    if metric.function not in TABLES:
+        return (_one((), values, points),)
+    tables = {bucket: value for bucket, value in values.items() if isinstance(value, Mapping)}
+    written = in_order({label for table in tables.values() for label in table})
+    return tuple(
+        _one(labels, {b: table[label] for b, table in tables.items() if label in table}, points)
+        for label in written
+        if asked.takes(labels := labels_of(label))
+    )
+
+
+def _one(labels: Labels, values: Values, points: Sequence[Point]) -> Series:
+    shown = (Shown(str(point.epoch_ms), _text(values.get(point.bucket))) for point in points)
+    return Series(labels, tuple(shown))
+
+
+def _text(value: Value | None) -> str | None:
+    """No grouping, and at most DECIMALS_MAX decimals."""
+    if not isinstance(value, float):
+        return None if value is None else str(value)
+    shown = f"{value:.{DECIMALS_MAX}f}".rstrip("0").rstrip(".")
+    return "0" if shown == "-0" else shown
 
 
 def _unknown(error: str) -> ExpressionResult:
     return ExpressionResult("UNKNOWN", error=error)
-
-
-def _windows(points: Sequence[Point], size: int) -> Iterator[Sequence[Point]]:
-    for start in range(0, len(points), size):
-        yield points[start : start + size]
-
-
-def _entity_id(scope: Scope, entity: Mapping[str, object]) -> str | None:
-    """The id the names make; None when one that the scope needs is missing."""
-    service, normal = entity.get("serviceName"), entity.get("normal")
-    if not isinstance(service, str) or not service or not isinstance(normal, bool):
-        return None
-    service_id = ids.service_id(service, normal)
-    if scope is Scope.SERVICE:
-        return service_id
-    key = "serviceInstanceName" if scope is Scope.INSTANCE else "endpointName"
-    name = entity.get(key)
-    if not isinstance(name, str) or not name:
-        return None
-    make = ids.instance_id if scope is Scope.INSTANCE else ids.endpoint_id
-    return make(service_id, name)

@@ -36,6 +36,8 @@ TRACE_SEGMENTS_MAX = 10_000  # of OpenTelemetry each span is a segment
 TRACE_SPANS_MAX = 10_000
 TRACE_ENTRIES_MAX = 100_000  # references, tags and logs
 TRACE_BYTES_MAX = 32 * MIB
+TAGS_ASKED_MAX = 32
+TAGS_PROPOSED_MAX = 100  # as the original's default
 TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
 TEXT_CHARS_MAX = 64 * KIB  # of a tag or a log
@@ -44,7 +46,12 @@ REQUESTS_WAITING_MAX = 128
 CONNECTIONS_MAX = 512
 
 # Root fields that cost more than one field each: as if they selected so many.
-WEIGHTS = {"queryTrace": 500, "queryBasicTraces": 100}
+WEIGHTS = {
+    "queryTrace": 500,
+    "queryBasicTraces": 100,
+    "queryTraceTagAutocompleteKeys": 100,
+    "queryTraceTagAutocompleteValues": 100,
+}
 
 # Parsed documents are remembered, since clients send the same few again and again.
 DOCUMENTS_REMEMBERED_MAX = 64

@@ -11,8 +11,9 @@ from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Endpoint, Instance, Reader, Service
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.durations import Duration
-from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Value
+from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
 from skyfarer.oap.query.limits import ENDPOINTS_MAX
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
@@ -44,6 +45,7 @@ class Resolvers:
     def __init__(
         self,
         reader: Reader,
+        plan: Plan,
         health: Health,
         clock: Clock,
         zone: tzinfo,
@@ -53,7 +55,7 @@ class Resolvers:
         self._health = health
         self._clock = clock
         self._zone = zone
-        self._expressions = Expressions(reader, zone)
+        self._expressions = Expressions(reader, plan, zone)
         self._traces = Traces(reader, inventories)
 
     def table(self) -> dict[str, Callable[..., object]]:
@@ -142,13 +144,14 @@ def _endpoint(endpoint: Endpoint) -> View:
 
 
 def _result(result: ExpressionResult) -> View:
-    series = () if result.series is None else (result.series,)
     return {
         "type": result.type,
-        "results": [{"metric": {"labels": []}, "values": _values(values)} for values in series],
+        "results": [_series(series) for series in result.series],
         "error": result.error,
     }
 
 
-def _values(values: tuple[Value, ...]) -> list[View]:
-    return [{"id": value.id, "value": value.value} for value in values]
+def _series(series: Series) -> View:
+    labels = [{"key": key, "value": value} for key, value in series.labels]
+    values = [{"id": shown.id, "value": shown.value} for shown in series.values]
+    return {"metric": {"labels": labels}, "values": values}

@@ -16,6 +16,7 @@ from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door, Posts
@@ -55,7 +56,8 @@ class QueryServer:
     before storage. `stop` lets requests in flight end within its time and closes the port; it is
     safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
-    loop. `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
+    loop. `plan` has the metrics that can be asked for. `tls` makes an `ssl.SSLContext`, for
+    HTTP/1.1; it is asked once.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class QueryServer:
         clock: Clock,
         zone: tzinfo,
         *,
+        plan: Plan,
         inventories: InventoryReader | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
@@ -76,7 +79,7 @@ class QueryServer:
         self._listener = listener
         self._ledger = ledger
         self._health = health
-        resolvers = Resolvers(reader, health, clock, zone, inventories)
+        resolvers = Resolvers(reader, plan, health, clock, zone, inventories)
         self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
         self._tls = tls

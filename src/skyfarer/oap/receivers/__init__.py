@@ -15,6 +15,7 @@ storage.
     inner       the Unix socket between the two
     lines       JSON lines between the two: the receiver's end, and
     replies     the main process's
+    readmission a parked record that comes back: both ends of its way to the queue
     asking      what the receiver cannot answer: it asks the main process
     answering   the main process's side: who is asked, on which thread, and what waits
     answers/    what is answered

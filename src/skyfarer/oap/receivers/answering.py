@@ -2,8 +2,8 @@
 
 An answer that lacks an id is held back for a bounded moment, since old agents ask again without any
 pause. No thread waits for it: it stands in a list, and is tried again when storage has changed
-(`applied`). Each question is answered once, whatever becomes of it, unless the receiver that asked
-is gone.
+(`applied`), and every second, since another node may have changed it. Each question is answered
+once, whatever becomes of it, unless the receiver that asked is gone.
 
 Writing to a receiver may block until it reads, and it may be waiting for us to read: so the thread
 that reads its questions never writes.
@@ -29,6 +29,7 @@ from skyfarer.telemetry.table import REGISTRY_RECORDS
 THREADS: Final = 4
 HELD_MAX: Final = 2048
 HOLD_BACK_S: Final = 2.0
+REFRESH_S: Final = 1.0
 # Of the time that a caller has: the rest is for the way back.
 _SHARE_HELD: Final = 0.8
 
@@ -52,7 +53,8 @@ class Desk(Protocol):
     handlers: Mapping[str, Handler]
 
     def changed(self) -> None:
-        """Storage has changed, and held answers are about to be tried again. May block on it."""
+        """Storage has changed, or may have, and held answers are about to be tried again. May
+        block on it. Called every few seconds at least."""
 
     def forget(self) -> None:
         """A receiver is gone, perhaps before it kept what it was told to. Does not block."""
@@ -65,19 +67,25 @@ class Answering:
     """
 
     def __init__(
-        self, registry: Registry, hold_back_s: float = HOLD_BACK_S, clock: Clock | None = None
+        self,
+        registry: Registry,
+        hold_back_s: float = HOLD_BACK_S,
+        clock: Clock | None = None,
+        refresh_s: float = REFRESH_S,
     ) -> None:
         self._desk: Desk | None = None
         self._registry = registry
         self._hold_back_s = hold_back_s
         self._clock = clock or SystemClock()
+        self._refresh_s = refresh_s
+        self._looked_s = self._clock.monotonic_s()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="answering")
         self._held: list[tuple[Question, Outcome]] = []
         self._wake = threading.Condition()
         self._applied = False
         self._changes = 0
         self._stopping = False
-        self._broken = False
+        self._broken = self._unreadable = False
         self._waiting = threading.Thread(target=self._keep_waiting, name="held", daemon=True)
 
     def open(self, desk: Desk) -> None:
@@ -181,23 +189,29 @@ class Answering:
             with self._wake:
                 if not self._applied:
                     self._wake.wait(self._pause_s())
-                applied, self._applied = self._applied, False
-            if applied:
+                due = self._clock.monotonic_s() - self._looked_s >= self._refresh_s
+                applied, self._applied = self._applied or due, False
+            if applied and not self._stopping:
                 self._try_again()
             self._release_late()
 
-    def _pause_s(self) -> float | None:
+    def _pause_s(self) -> float:
         if self._stopping:
             return 0.0
-        first_s = min((question.until_s for question, _ in self._held), default=None)
-        return None if first_s is None else max(0.0, first_s - self._clock.monotonic_s())
+        next_s = self._looked_s + self._refresh_s
+        first_s = min((question.until_s for question, _ in self._held), default=next_s)
+        return max(0.0, min(first_s, next_s) - self._clock.monotonic_s())
 
     def _try_again(self) -> None:
+        self._looked_s = self._clock.monotonic_s()
         try:
             if self._desk is not None:
                 self._desk.changed()
+            self._unreadable = False
         except Exception:
-            log.exception("storage cannot be asked for new ids; those who wait for one ask again")
+            if not self._unreadable:
+                log.exception("storage cannot be asked for new ids; who waits for one asks again")
+            self._unreadable = True
         with self._wake:
             self._changes += 1
             held, self._held = self._held, []

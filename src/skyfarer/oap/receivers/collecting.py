@@ -18,6 +18,7 @@ from skyfarer.oap.receivers.access import AccessSettings
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.http.endpoints import ENDPOINTS, Dialect, Endpoint
 from skyfarer.wire.http.server import HttpServer, HttpSettings
+from skyfarer.wire.relay import Relay
 from skyfarer.wire.routes import Append
 from skyfarer.wire.tls import HTTP_1
 from skyfarer.wire.tokens import Tokens
@@ -49,6 +50,7 @@ def http_server(
     tokens: Tokens | None,
     listener: socket.socket | None,
     append: Append,
+    relay: Relay,
     registry: Registry,
 ) -> HttpServer | None:
     """On `listener`, else on the Unix socket, which is made here; None when there is neither."""
@@ -70,6 +72,7 @@ def http_server(
         tls.context if tls is not None else None,
         tokens,
         listener or inner.bind(Path(settings.socket)),
+        relay,
     )
     server.serve(dict.fromkeys(COLLECTED, append))
     return server

@@ -23,6 +23,7 @@ from skyfarer.oap.receivers import inner
 from skyfarer.oap.receivers.collecting import COLLECTED, PASSED_ON_MAX
 from skyfarer.wire.http.answers import Refused, refused
 from skyfarer.wire.http.body import RETRY_AFTER
+from skyfarer.wire.http.exchange import FIREHOSE_TOKEN
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,10 @@ Headers = Iterable[tuple[bytes, bytes]]
 Passed = tuple[int, Mapping[str, str], bytes]
 """Status, headers and body of an answer."""
 
-_TOLD: Final = (b"authentication", b"content-encoding", b"content-length", b"content-type")
+_TOLD: Final = (
+    *(b"authentication", b"content-encoding", b"content-length", b"content-type"),
+    FIREHOSE_TOKEN,
+)
 _OF_THE_HOP: Final = (b"connection", b"content-length", b"transfer-encoding")
 
 

@@ -26,7 +26,7 @@ def bind(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         os.fchmod(listener.fileno(), MODE)  # before it has a name: never open to others
-        with _short(path) as name:
+        with short_name(path) as name:
             listener.bind(name)
         listener.listen(BACKLOG)
     except BaseException:
@@ -37,12 +37,13 @@ def bind(path: Path) -> socket.socket:
 
 async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """OSError while nobody listens there."""
-    with _short(path) as name:
+    with short_name(path) as name:
         return await asyncio.open_unix_connection(name)
 
 
 @contextmanager
-def _short(path: Path) -> Iterator[str]:
+def short_name(path: Path) -> Iterator[str]:
+    """By which the socket can be reached while the context lasts."""
     if len(os.fsencode(path)) <= _NAME_BYTES_MAX:
         yield str(path)
         return

@@ -26,6 +26,7 @@ from skyfarer.oap.receivers.access import AccessSettings
 from skyfarer.oap.receivers.asking import QUESTIONS_MAX, Asking
 from skyfarer.oap.receivers.collecting import CollectSettings, http_server
 from skyfarer.oap.receivers.lines import ParentLines
+from skyfarer.oap.receivers.readmission import Readmitting
 from skyfarer.oap.receivers.resends import Resends
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
@@ -61,6 +62,7 @@ class ReceiverSettings:
     log_level: str = "INFO"
     collect: CollectSettings = field(default_factory=CollectSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
+    refuse_malformed: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -87,11 +89,12 @@ async def receive(
     resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
     resends.start()
-    http = http_server(
-        settings.collect, settings.access, tokens, http_listener, queue.append, registry
-    )
     asking = Asking(lines.say, queue.append, registry)
-    hearing = asyncio.create_task(_hear(lines, asking, stopped))
+    http = http_server(
+        settings.collect, settings.access, tokens, http_listener, queue.append, asking, registry
+    )
+    readmitting = Readmitting(lines.say, resends.append, queue)
+    hearing = asyncio.create_task(_hear(lines, asking, readmitting, stopped))
     tls = settings.access.grpc_tls.server(HTTP_2)
     server = GrpcServer(
         _server_settings(settings),
@@ -141,6 +144,7 @@ def _server_settings(settings: ReceiverSettings) -> ServerSettings:
         idle_timeout_s=IDLE_TIMEOUT_S,
         message_timeout_s=MESSAGE_TIMEOUT_S,
         relayed_calls_max=QUESTIONS_MAX,
+        refuse_malformed=settings.refuse_malformed,
     )
 
 
@@ -151,11 +155,14 @@ async def _wait(stopped: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def _hear(lines: ParentLines, asking: Asking, stopped: asyncio.Event) -> None:
+async def _hear(
+    lines: ParentLines, asking: Asking, readmitting: Readmitting, stopped: asyncio.Event
+) -> None:
     """Until there is no more to hear, which is the order to stop; nobody is answered then."""
     try:
         while line := await lines.read():
-            asking.hear(line)
+            if not await readmitting.hear(line):
+                asking.hear(line)
     finally:
         asking.close()
         stopped.set()

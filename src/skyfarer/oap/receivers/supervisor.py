@@ -14,6 +14,7 @@ from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.receivers.answering import Answering
 from skyfarer.oap.receivers.process import STOP_TIMEOUT_S, ReceiverSettings
+from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.oap.receivers.replies import Replies
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -30,7 +31,7 @@ class Supervisor:
     `listener`, a listening socket, is handed to each of them and closed by stop(), and so is
     `http_listener`, if HTTP has a port of its own. stop() is safe twice and unstarted: an ended
     standard input, then a kill. What agents were told is safe is on disk. `answering` is its own:
-    started and stopped with it; none answers UNAVAILABLE.
+    started and stopped with it; none answers UNAVAILABLE. `readmission` is open while one serves.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class Supervisor:
         *,
         http_listener: socket.socket | None = None,
         answering: Answering | None = None,
+        readmission: Readmission | None = None,
     ) -> None:
         self._settings = settings
         self._answering = answering or Answering(registry)
+        self._readmission = readmission or Readmission()
         self._replies: Replies | None = None
         self._listeners = [one for one in (listener, http_listener) if one is not None]
         self.port: int = listener.getsockname()[1]
@@ -95,6 +98,7 @@ class Supervisor:
                     backoff.reset()
             code = process.wait()
             self._answering.forget(replies.say)
+            self._readmission.close()
             if not self._ready.is_set() and not self._stopping.is_set():
                 self._failure = f"the receiver ended with code {code} before it served; see the log"
             if self._stopping.is_set() or self._failure:
@@ -130,7 +134,10 @@ class Supervisor:
             self._registry.merge(message["metrics"], source=PART)
         elif "ready" in message:
             self._health.set(PART, True)
+            self._readmission.open(replies.say)
             self._ready.set()
+        elif "readmitted" in message:
+            self._readmission.hear(message)
         elif "failed" in message and not self._ready.is_set():
             self._failure = message["failed"]
             self._ready.set()

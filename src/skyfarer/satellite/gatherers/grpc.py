@@ -35,6 +35,7 @@ class GrpcServerConfig:
     idle_timeout: str = "10m"  # of a connection without a call; agents connect again unnoticed
     message_timeout: str = "1m"  # from the first byte of a message to its last
     max_relayed_calls: int = 256  # that wait for the upstream's answer
+    refuse_malformed: bool = False  # INVALID_ARGUMENT for what is no protobuf, else kept as it came
     tls_cert_file: Path | None = None  # with its key: agents must speak TLS
     tls_key_file: Path | None = None
     tls_client_ca_file: Path | None = None  # agents must show a certificate of this authority
@@ -123,4 +124,5 @@ def _settings(config: GrpcServerConfig) -> ServerSettings:
         idle_timeout_s=seconds(config.idle_timeout),
         message_timeout_s=seconds(config.message_timeout),
         relayed_calls_max=config.max_relayed_calls,
+        refuse_malformed=config.refuse_malformed,
     )

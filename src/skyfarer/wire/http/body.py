@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
 from skyfarer.wire.http.answers import Refused
+from skyfarer.wire.http.inflating import Inflater, inflater
 
 RETRY_AFTER: Final = (("retry-after", "1"),)
-ACCEPTED: Final = (("accept-encoding", "gzip, deflate"),)
-# zlib's word for "gzip or deflate, whichever its first bytes are".
-_WINDOW_BITS: Final = 47
-_PLAIN: Final = ("", "identity")
-_DEFLATED: Final = ("gzip", "x-gzip", "deflate")
 
 
 class Held:
@@ -38,11 +33,7 @@ class Body:
     it is inflated. `close` must be called when the body is kept or given up."""
 
     def __init__(self, encoding: str, bytes_max: int, held: Held) -> None:
-        if encoding not in _PLAIN and encoding not in _DEFLATED:
-            raise Refused(
-                415, f"content-encoding {encoding!r} is not known here; use gzip or none", ACCEPTED
-            )
-        self._inflater = None if encoding in _PLAIN else zlib.decompressobj(_WINDOW_BITS)
+        self._inflater = inflater(encoding)
         self._bytes_max = bytes_max
         self._held = held
         self._chunks: list[bytes] = []
@@ -62,8 +53,7 @@ class Body:
         self._held.add(len(chunk))
 
     def end(self) -> bytes:
-        inflater = self._inflater
-        if inflater is not None and (not inflater.eof or inflater.unused_data):
+        if self._inflater is not None and not self._inflater.whole:
             raise Refused(400, "the body cannot be inflated: it is cut short or followed by more")
         self._chunks = [b"".join(self._chunks)]
         return self._chunks[0]
@@ -72,15 +62,10 @@ class Body:
         self._held.give_back(self._size)
         self._chunks, self._size = [], 0
 
-    def _inflate(self, inflater: zlib._Decompress, data: bytes) -> bytes:
+    def _inflate(self, inflater: Inflater, data: bytes) -> bytes:
         # One byte more than allowed, so that "exactly at the bound" and "beyond" differ.
         room = self._bytes_max - self._size + 1
-        try:
-            chunk = inflater.decompress(data, room)
-        except zlib.error as error:
-            raise Refused(
-                400, "the body cannot be inflated as its content-encoding says"
-            ) from error
+        chunk = inflater.inflate(data, room)
         if len(chunk) == room:
             raise self._too_large("inflates to")
         return chunk

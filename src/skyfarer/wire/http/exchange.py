@@ -39,6 +39,7 @@ OUTPUT_STALL_S: Final = 30.0
 LINGER_S: Final = 2.0
 CLOSE_S: Final = 5.0
 UNKNOWN: Final = "unknown"
+FIREHOSE_TOKEN: Final = b"x-amz-firehose-access-key"  # it can send no other header
 NEEDS_TOKEN: Final = "a valid token is needed in the header 'authentication'"
 _CHALLENGE: Final = (("www-authenticate", 'token header="authentication"'),)
 _GO_ON: Final = h11.InformationalResponse(status_code=100, headers=[])
@@ -159,7 +160,7 @@ class Exchange:
         tokens = self._house.tokens
         if tokens is None:
             return
-        shown = header.get(b"authentication")
+        shown = header.get(b"authentication", header.get(FIREHOSE_TOKEN))
         if not tokens.admits(None if shown is None else shown.encode("latin-1")):
             raise Refused(401, NEEDS_TOKEN, _CHALLENGE)
 

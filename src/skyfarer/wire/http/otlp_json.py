@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from skyfarer.wire.http.answers import Refused
 from skyfarer.wire.http.otlp_fields import MESSAGES, Field
-from skyfarer.wire.http.proto_json import check_values, whole
+from skyfarer.wire.http.proto_json import value_of
 from skyfarer.wire.protobuf import delimited, varint
 from skyfarer.wire.row import Kind
 
@@ -33,16 +33,8 @@ def export_request(kind: int, body: bytes) -> bytes:
 
     Any thread: it takes as long as the body is long.
     """
-    name = _REQUESTS[Kind(kind)]
-    try:
-        text = body.decode("utf-8")
-        check_values(text)
-        (value,) = whole(text)
-        encoded = _message(name, value, name, 0)
-    except UnicodeDecodeError as error:
-        raise Refused(400, f"the body is no UTF-8: {error.reason} at byte {error.start}") from error
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is no JSON: {error}") from error
+    name, value = _REQUESTS[Kind(kind)], value_of(body)
+    encoded = _message(name, value, name, 0)
     if not encoded and value and not MESSAGES[name].keys() & value.keys():
         raise Refused(400, f"the body has none of the fields that an {name} has")
     return encoded

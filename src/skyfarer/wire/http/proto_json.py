@@ -36,7 +36,7 @@ _decode: Final = json.JSONDecoder().raw_decode
 
 def records(kind: int, body: bytes, array: bool) -> Iterator[bytes]:
     """The messages of a body, encoded; Refused as soon as one is none of that kind."""
-    reader = _reader(kind)
+    reader = reader_of(FORWARD[kind].request)
     try:
         text = body.decode("utf-8")
         check_values(text)
@@ -46,6 +46,22 @@ def records(kind: int, body: bytes, array: bool) -> Iterator[bytes]:
         raise Refused(400, f"the body is no UTF-8: {error.reason} at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"the body is no JSON: {error}") from error
+
+
+def value_of(body: bytes) -> Any:
+    """The one JSON value that a body is. Refused when it is none, or has too many in it.
+
+    Any thread: it takes as long as the body is long.
+    """
+    try:
+        text = body.decode("utf-8")
+        check_values(text)
+        (value,) = whole(text)
+    except UnicodeDecodeError as error:
+        raise Refused(400, f"the body is no UTF-8: {error.reason} at byte {error.start}") from error
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON: {error}") from error
+    return value
 
 
 def check_values(text: str) -> None:
@@ -86,15 +102,14 @@ def _behind_space(text: str, at: int) -> int:
     return match.end() if match is not None else at
 
 
-class _Reader:
-    """Of one kind of message."""
+class Reader:
+    """Of one type of message."""
 
-    def __init__(self, kind: int) -> None:
+    def __init__(self, full_name: str) -> None:
         from google.protobuf import descriptor_pool, json_format, message_factory
 
         from skyfarer.wire import messages  # noqa: F401 - it fills the pool
 
-        full_name = FORWARD[kind].request
         self.name = full_name.rpartition(".")[2]
         self._descriptor = descriptor_pool.Default().FindMessageTypeByName(full_name)
         self._new = message_factory.GetMessageClass(self._descriptor)
@@ -114,9 +129,10 @@ class _Reader:
 
 
 @cache
-def _reader(kind: int) -> _Reader:
+def reader_of(full_name: str) -> Reader:
+    """Refused where the library is missing."""
     try:
-        return _Reader(kind)
+        return Reader(full_name)
     except ModuleNotFoundError as error:
         raise Refused(
             501, f"JSON needs the module '{error.name}' here; install it: {EXTRA}"

@@ -21,6 +21,7 @@ from skyfarer.wire.http.exchange import Exchange
 from skyfarer.wire.http.exchange import HttpSettings as HttpSettings
 from skyfarer.wire.http2 import keep_alive
 from skyfarer.wire.receiver import Refusal
+from skyfarer.wire.relay import Relay
 from skyfarer.wire.routes import Append
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class HttpServer:
     before `serve`. With a `listener`, which is its own from then on, of the Internet or of Unix,
     connections are accepted there and not at the settings' address. `tls` is asked once, by
     `start`, and must offer HTTP/1.1. With `tokens` a request that shows none of them is 401.
+    `relay` answers what is asked and not kept.
     """
 
     def __init__(
@@ -50,11 +52,12 @@ class HttpServer:
         tls: Callable[[], ssl.SSLContext] | None = None,
         tokens: Tokens | None = None,
         listener: socket.socket | None = None,
+        relay: Relay | None = None,
     ) -> None:
         self.settings = settings
         self.registry = registry
         self.tokens = tokens
-        self.desk = Desk(registry, settings.otlp_json)
+        self.desk = Desk(registry, settings.otlp_json, relay)
         self.held = Held(settings.held_bytes_max)
         self.stopping = False
         self.port = settings.port

@@ -39,6 +39,18 @@ class Shelf:
             rows = [one for one in self.rows.values() if one.scope is scope]
             return {one.sequence: one for one in rows if one.sequence in sequences}
 
+    def inventories_since(
+        self, scope: InventoryScope, since_ms: int, limit: int
+    ) -> Sequence[Inventory]:
+        with self._lock:
+            self.reads += 1
+            rows = [one for one in self.rows.values() if one.scope is scope]
+            return sorted((one for one in rows if _latest(one) >= since_ms), key=_latest)[-limit:]
+
+
+def _latest(one: Inventory) -> int:
+    return max(one.register_time, one.update_time, one.mapping_time)
+
 
 def inventory_of(payload: bytes) -> Inventory:
     told = messages.InventorySource.FromString(payload)

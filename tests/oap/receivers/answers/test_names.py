@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from oap.receivers.answers.shelf import Shelf
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.receivers.answers.lru import Lru
-from skyfarer.oap.receivers.answers.names import READ_MAX, WANTED_S, Names
+from skyfarer.oap.receivers.answers.names import READ_MAX, RECENT_S, REFRESH_S, WANTED_S, Names
 from skyfarer.testing.clock import HandClock
 
 SERVICE = InventoryScope.SERVICE
@@ -66,3 +68,33 @@ def test_names_that_never_get_an_id_are_looked_for_no_longer_than_a_while() -> N
     clock.seconds += WANTED_S
     names.changed()
     assert shelf.reads == 0
+
+
+def test_a_cached_row_follows_what_another_node_wrote_of_it() -> None:
+    shelf, clock = Shelf(), HandClock(1_700_000_000_000)
+    names = Names(shelf, clock)
+    shelf.store(service("shop"))
+    assert names.find(SERVICE, ["shop_0_0"])["shop_0_0"].node_type == 0
+    told = Inventory(SERVICE, "shop", node_type=3, heartbeat_time=clock.now_ms())
+    shelf.store(told, replace(told, name="nobody asked for it"))
+    names.changed()
+    assert names.find(SERVICE, ["shop_0_0"])["shop_0_0"].node_type == 0
+    clock.seconds += REFRESH_S
+    names.changed()
+    reads = shelf.reads
+    assert names.find(SERVICE, ["shop_0_0"])["shop_0_0"].node_type == 3
+    assert shelf.reads == reads
+    names.find(SERVICE, ["nobody asked for it_0_0"])
+    assert shelf.reads == reads + 1, "what nobody asked for is not cached"
+
+
+def test_rows_that_did_not_change_lately_are_not_read_again() -> None:
+    shelf, clock = Shelf(), HandClock(1_700_000_000_000)
+    names = Names(shelf, clock)
+    shelf.store(service("shop"))
+    names.find(SERVICE, ["shop_0_0"])
+    at_ms = clock.now_ms()
+    clock.seconds += RECENT_S + 1
+    shelf.store(Inventory(SERVICE, "shop", node_type=3, heartbeat_time=at_ms))
+    names.changed()
+    assert names.find(SERVICE, ["shop_0_0"])["shop_0_0"].node_type == 0

@@ -1,5 +1,8 @@
 """agent-analyzer.default: the Spark job from ingest queue to storage, and the ledger over both.
 
+The plan of metrics is made when the services are offered: a mistake in a file is told before
+anything listens, and whoever answers queries has the same plan as the analysis.
+
 Spark is imported where it is started: loading it takes longer than all that may refuse a start
 before it, a taken port among them.
 """
@@ -8,20 +11,35 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
+from skyfarer.oap.admin.door import Door
+from skyfarer.oap.admin.parked import Analysis, ParkedDesk
+from skyfarer.oap.admin.tasks import TaskDesk
+from skyfarer.oap.boot.apdex import apdex_thresholds_ms
+from skyfarer.oap.boot.definitions import plan_from, traced
+from skyfarer.oap.boot.gateways import gateway_addresses
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
-from skyfarer.oap.boot.settings import AnalyzerConfig
+from skyfarer.oap.boot.sampling import sampling_policies
+from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig, thresholds_ms
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.parked import ParkedRecords
+from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.storage import Reader, Writer
-from skyfarer.oap.core.tasks import NothingConfigured
+from skyfarer.oap.core.tasks import TaskTables
+from skyfarer.oap.core.told import StoredTasks
+from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
+    from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+    from skyfarer.oap.pipeline.analysis.slow import SlowSettings
     from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 
 
@@ -45,7 +63,7 @@ class Books:
         )
 
 
-ANALYSIS = Module("agent-analyzer", (Books,))
+ANALYSIS = Module("agent-analyzer", (Books, Plan))
 
 
 class AnalysisProvider(Provider):
@@ -57,11 +75,26 @@ class AnalysisProvider(Provider):
     def __init__(self, config: AnalyzerConfig) -> None:
         self._config = config
         self._books = Books()
+        self._plan = Plan(())
+        self._gateways: frozenset[str] = frozenset()
+        self._apdex_ms: dict[str, int] = {}
+        self._sampling = Sampling()
         self._queue: QueueReader | None = None
         self._job: AnalysisJob | None = None
+        self._parked: ParkedDesk | None = None
+        self._door: Door | None = None
 
     def prepare(self, offer: Offer) -> None:
+        self._gateways = gateway_addresses(self._config.gatewaysFile)
+        self._apdex_ms = apdex_thresholds_ms(self._config.apdexThresholdFile)
+        self._sampling = sampling_policies(
+            self._config.traceSamplingPolicySettingsFile,
+            Policy(self._config.sampleRate, self._config.slowTraceSegmentThreshold),
+            self._config.forceSampleErrorSegment,
+        )
+        self._plan = plan_from(self._config.oalActiveFiles, self._config.oalFiles)
         offer(Books, self._books)
+        offer(Plan, self._plan)
 
     def start(self, modules: ModuleHolder) -> None:
         from skyfarer.oap.pipeline.job import AnalysisJob
@@ -73,9 +106,10 @@ class AnalysisProvider(Provider):
         self._queue.start()
         self._books.open(self._queue, storage.service(Reader))
         questions = modules.find("receiver-sharing-server").service(Questions)
-        questions.answer(node, storage.service(InventoryReader), NothingConfigured())
+        tasks = StoredTasks(storage.service(TaskTables), node.clock)
+        questions.answer(node, storage.service(InventoryReader), tasks)
         self._job = AnalysisJob(
-            self._settings(node, ingest),
+            self.settings(node, ingest),
             storage.service(Writer),
             storage.service(InventoryReader),
             node.registry,
@@ -85,15 +119,34 @@ class AnalysisProvider(Provider):
             applied=questions.applied,
         )
         self._job.start()
+        self._open_door(node, modules, self._queue.queue_id)
+
+    def _open_door(self, node: Node, modules: ModuleHolder, queue_id: str) -> None:
+        """For commands on this machine, once there is something to answer with."""
+        storage, receivers = modules.find("storage"), modules.find("receiver-sharing-server")
+        applied = partial(storage.service(Writer).applied, queue_id)
+        self._parked = ParkedDesk(
+            storage.service(ParkedRecords),
+            receivers.service(Readmission).readmit,
+            Analysis(queue_id, applied),
+            node.registry,
+            node.clock,
+        )
+        tasks = TaskDesk(storage.service(TaskTables), node.clock)
+        self._door = Door(node.data_directory, {**self._parked.verbs, **tasks.verbs})
+        self._door.start()
 
     def stop(self, timeout_s: float) -> None:
+        if self._parked is not None and self._door is not None:
+            self._parked.close()
+            self._door.stop(timeout_s)
         if self._job is not None:
             self._job.stop(timeout_s)
         if self._queue is not None:
             self._queue.stop()
 
-    def _settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
-        from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+    def settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
+        """What the job is started with; whole once everything is prepared."""
         from skyfarer.oap.pipeline.job import JobSettings
         from skyfarer.oap.pipeline.session import SparkSettings
 
@@ -108,12 +161,37 @@ class AnalysisProvider(Provider):
             ),
             records_max=self._config.batchRecordsMax,
             splits=_parallelism(self._config.sparkMaster),
-            naming=NamingSettings(
-                node.config.serviceNameMaxLength,
-                node.config.instanceNameMaxLength,
-                node.config.endpointNameMaxLength,
-            ),
+            plan=traced(self._plan),
+            analysis=self._analysis(node.config),
         )
+
+    def _analysis(self, core: CoreConfig) -> AnalysisSettings:
+        from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+        from skyfarer.oap.pipeline.analysis.kept import KeptSettings
+        from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+
+        return AnalysisSettings(
+            naming=NamingSettings(
+                core.serviceNameMaxLength, core.instanceNameMaxLength, core.endpointNameMaxLength
+            ),
+            gateways=self._gateways,
+            no_upstream_components=self._config.noUpstreamRealAddressAgents,
+            trace_analysis=self._config.traceAnalysis,
+            days_kept=max(core.metricsDataTTL, core.recordDataTTL),
+            apdex_ms=self._apdex_ms,
+            kept=KeptSettings(
+                failed_by=self._config.segmentStatusAnalysisStrategy,
+                searchable_tags=core.searchableTracesTags,
+                slow=self._slow(),
+            ),
+            sampling=self._sampling,
+        )
+
+    def _slow(self) -> SlowSettings:
+        from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+
+        keys = ("slowDBAccessThreshold", "slowCacheReadThreshold", "slowCacheWriteThreshold")
+        return SlowSettings(*(thresholds_ms(key, getattr(self._config, key)) for key in keys))
 
 
 def _parallelism(master: str) -> int:

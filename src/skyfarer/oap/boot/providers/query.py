@@ -13,6 +13,7 @@ from skyfarer.oap.boot.settings import CoreConfig, NoKeys
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.server import QueryServer
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 
@@ -31,17 +32,19 @@ class QueryProvider(Provider):
 
     def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
+        analysis = modules.find("agent-analyzer")
         tls = _tls(node.config)
         if tls is not None:
             tls.context()  # files that are no good are told before anything has started
         self._server = QueryServer(
             listen(node.config.restHost, node.config.restPort, "queries", "SW_CORE_REST"),
             modules.find("storage").service(Reader),
-            modules.find("agent-analyzer").service(Books).ledger,
+            analysis.service(Books).ledger,
             node.health,
             node.registry,
             node.clock,
             node.zone,
+            plan=analysis.service(Plan),
             inventories=modules.find("storage").service(InventoryReader),
             posts=modules.find("receiver-sharing-server").service(Posted).front,
             tls=tls.context if tls is not None else None,

@@ -14,6 +14,7 @@ from skyfarer.oap.receivers.access import AccessSettings, TlsFiles
 from skyfarer.oap.receivers.collecting import CollectSettings
 from skyfarer.oap.receivers.front import Front
 from skyfarer.oap.receivers.process import ReceiverSettings
+from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.oap.receivers.supervisor import Supervisor
 from skyfarer.queue.capacity import Watch
 
@@ -35,7 +36,7 @@ class Posted:
     front: Front | None = None
 
 
-RECEIVERS = Module("receiver-sharing-server", (IngestQueue, Posted, Questions))
+RECEIVERS = Module("receiver-sharing-server", (IngestQueue, Posted, Questions, Readmission))
 
 
 class ReceiverProvider(Provider):
@@ -49,6 +50,7 @@ class ReceiverProvider(Provider):
         self._queue = IngestQueue()
         self._posted = Posted()
         self._questions = Questions()
+        self._readmission = Readmission()
         self._supervisor: Supervisor | None = None
         self.http_port = 0
 
@@ -56,6 +58,7 @@ class ReceiverProvider(Provider):
         offer(IngestQueue, self._queue)
         offer(Posted, self._posted)
         offer(Questions, self._questions)
+        offer(Readmission, self._readmission)
 
     def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
@@ -73,6 +76,7 @@ class ReceiverProvider(Provider):
             *(settings, listener, node.registry, node.health),
             http_listener=http_listener,
             answering=answering,
+            readmission=self._readmission,
         )
 
     def start(self, modules: ModuleHolder) -> None:
@@ -122,6 +126,7 @@ class ReceiverProvider(Provider):
                 idle_timeout_s=config.restIdleTimeOut / 1000,
             ),
             access=access,
+            refuse_malformed=config.refuseMalformed,
         )
 
 

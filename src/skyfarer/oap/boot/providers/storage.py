@@ -6,10 +6,12 @@ from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import DuckDBConfig
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.parked import ParkedRecords
 from skyfarer.oap.core.storage import Reader, Writer
+from skyfarer.oap.core.tasks import TaskTables
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 
-STORAGE = Module("storage", (Writer, Reader, InventoryReader))
+STORAGE = Module("storage", (Writer, Reader, InventoryReader, ParkedRecords, TaskTables))
 
 
 class DuckDBProvider(Provider):
@@ -26,6 +28,8 @@ class DuckDBProvider(Provider):
         offer(Writer, self._storage)
         offer(Reader, self._storage)
         offer(InventoryReader, self._storage)
+        offer(ParkedRecords, self._storage)
+        offer(TaskTables, self._storage)
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

@@ -1,8 +1,4 @@
-"""Entry spans: who was called, how often, how long it took, how often it failed.
-
-An entry span with several references (a consumer of a batch of messages) is one call a reference;
-without any it is one call. Names are cut to the configured lengths before they are grouped.
-"""
+"""What the driver is told of each record: what it is, and what of it is stored as it came."""
 
 from __future__ import annotations
 
@@ -11,7 +7,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-ENTRY = 0
+from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
+from skyfarer.oap.pipeline.analysis.slow import slow_spans
+
 MINUTE_MS = 60_000
 
 
@@ -22,23 +20,25 @@ class NamingSettings:
     endpoint_chars_max: int = 150
 
 
-def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
+def records(rows: DataFrame, naming: NamingSettings, kept: KeptSettings) -> DataFrame:
     """One small row a record of the queue (of an OTLP export: a span, with its bytes), all but the
-    payload, which never passes through Spark.
+    payload, which never passes through Spark."""
+    return rows.select(*told(naming, kept))
+
+
+def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
+    """The columns of `records`: to be made once a session, for each costs calls of the JVM.
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
-    last in the list; it fails when any of its spans does.
+    last in the list. Rows with a `reason` are told too, so no number in them may stop the batch: a
+    latency beyond 64 bits is null.
     """
     spans = F.col("segment.spans")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
     start = F.array_min(F.transform(spans, lambda s: s["startTime"]))
     end = F.array_max(F.transform(spans, lambda s: s["endTime"]))
-    return rows.select(
-        "sequence",
-        "part",
-        "kind",
-        "reason",
-        "data",
+    return (
+        *map(F.col, ("sequence", "part", "kind", "reason", "data")),
         F.col("segment.traceSegmentId").alias("segment_id"),
         F.col("segment.traceId").alias("trace_id"),
         _cut("segment.service", naming.service_chars_max).alias("service"),
@@ -49,37 +49,14 @@ def records(rows: DataFrame, naming: NamingSettings) -> DataFrame:
             naming.endpoint_chars_max,
         ).alias("endpoint"),
         start.alias("start_time"),
-        (end - start).alias("latency"),
-        F.exists(spans, lambda s: s["isError"]).alias("is_error"),
+        F.try_subtract(end, start).alias("latency"),
+        failed(spans, kept.failed_by).alias("is_error"),
+        found_by(spans, kept.searchable_tags).alias("tags"),
+        slow_spans(spans, kept.slow).alias("slow"),
         F.coalesce("properties.service", "ping.service").alias("beat_service"),
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
         F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
         F.col("properties.properties").alias("beat_properties"),
-    )
-
-
-def calls(rows: DataFrame, naming: NamingSettings) -> DataFrame:
-    """Deltas per (service, instance, endpoint, epoch minute): calls, latency_sum, errors."""
-    spans = (
-        rows.where(F.col("reason").isNull() & F.col("segment").isNotNull())
-        .select(
-            F.col("segment.service").alias("service"),
-            F.col("segment.serviceInstance").alias("instance"),
-            F.explode("segment.spans").alias("span"),
-        )
-        .where((F.col("span.spanType") == ENTRY) & ~F.col("span.skipAnalysis"))
-    )
-    times = F.greatest(F.size("span.refs"), F.lit(1)).cast("long")
-    latency = F.col("span.endTime") - F.col("span.startTime")
-    return spans.groupBy(
-        _cut("service", naming.service_chars_max).alias("service"),
-        _cut("instance", naming.instance_chars_max).alias("instance"),
-        _cut("span.operationName", naming.endpoint_chars_max).alias("endpoint"),
-        F.floor(F.col("span.startTime") / MINUTE_MS).alias("minute"),
-    ).agg(
-        F.sum(times).alias("calls"),
-        F.sum(latency * times).alias("latency_sum"),
-        F.sum(F.when(F.col("span.isError"), times).otherwise(0)).alias("errors"),
     )
 
 

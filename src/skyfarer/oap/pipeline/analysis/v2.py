@@ -65,6 +65,7 @@ def _span(span: Column, spans: StructType, trace_id: Column) -> Mapping[str, Col
         "refs": F.transform(span["refs"], lambda ref: struct_of(_ref(ref, trace_id), refs)),
         "operationName": F.when((operation == "") & nameless, NO_NAME).otherwise(operation),
         "peer": _named(span["peer"], "addresses", span["peerId"]),
+        "tags": span["tags"],
         "skipAnalysis": F.lit(False),
     }
 

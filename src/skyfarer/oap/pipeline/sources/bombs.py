@@ -18,17 +18,17 @@ from skyfarer.wire.rpc import Kind
 from skyfarer.wire.split import walk
 
 ELEMENTS_MAX = 10_000
-"""Of all lists of a record together: spans and their references, attributes, properties."""
+"""Of all lists of a record together: spans, their references and tags, attributes, properties."""
 SUSPECT_BYTES = 2 * ELEMENTS_MAX
 """An element has at least a tag and a length."""
-OVERSIZE = f"oversize: more than {ELEMENTS_MAX} spans, references, attributes or properties"
+OVERSIZE = f"oversize: more than {ELEMENTS_MAX} spans, references, tags, attributes or properties"
 
 Lists: TypeAlias = Mapping[int, "Lists"]
 """Field number of a list → the lists in each of its elements."""
 
-_SPANS_V2: Lists = {2: {5: {}}}
+_SPANS_V2: Lists = {2: {5: {}, 15: {}}}
 _LISTS: Mapping[int, Lists] = {
-    Kind.SEGMENT: {3: {5: {}}},
+    Kind.SEGMENT: {3: {5: {}, 12: {}}},
     Kind.INSTANCE_PROPERTIES: {3: {}},
     Kind.V2_SEGMENT: {1: {}, 2: _SPANS_V2},
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},

@@ -20,14 +20,33 @@ def text_of(attributes: pa.ListArray, key: str) -> pa.StringArray:
     empty, or neither text nor number."""
     flat = pc.list_flatten(attributes)
     here = pc.equal(pc.struct_field(flat, "key"), key)
-    values = pc.struct_field(flat.filter(here), "value")
-    words, number = (pc.struct_field(values, name) for name in ("string_value", "int_value"))
-    digits = pc.if_else(pc.equal(number, 0), None, number.cast(pa.string()))
-    texts = pc.if_else(pc.equal(words, ""), digits, words)
+    texts = _texts(pc.struct_field(flat.filter(here), "value"))
     rows = pc.list_parent_indices(attributes).filter(here).to_numpy()
     places = np.full(len(attributes), -1, dtype=np.int64)
     places[rows[::-1]] = np.arange(len(rows))[::-1]  # the first of a name is written last
     return texts.take(pa.array(places, mask=places < 0))
+
+
+def pairs_of(attributes: pa.ListArray, names: Mapping[str, str], form: pa.ListType) -> pa.ListArray:
+    """The attributes of those names that are text or a number, as pairs under their new names."""
+    flat = pc.list_flatten(attributes)
+    at = pc.index_in(pc.struct_field(flat, "key"), pa.array(list(names)))
+    here = pc.is_valid(at)
+    texts = _texts(pc.struct_field(flat.filter(here), "value"))
+    told = pc.is_valid(texts)
+    keys = pa.array(list(names.values())).take(at.filter(here).filter(told))
+    rows = pc.list_parent_indices(attributes).filter(here).filter(told).to_numpy()
+    counts = np.bincount(rows, minlength=len(attributes))
+    offsets = np.concatenate([np.zeros(1, dtype=np.int32), np.cumsum(counts, dtype=np.int32)])
+    pairs = struct_of({"key": keys, "value": texts.filter(told)}, form.value_type)
+    return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=form)
+
+
+def _texts(values: pa.StructArray) -> pa.StringArray:
+    """Of OTLP's values; null for what is empty, or neither text nor number."""
+    words, number = (pc.struct_field(values, name) for name in ("string_value", "int_value"))
+    digits = pc.if_else(pc.equal(number, 0), None, number.cast(pa.string()))
+    return pc.if_else(pc.equal(words, ""), digits, words)
 
 
 def is_id(column: pa.BinaryArray, size: int) -> Mask:

@@ -16,6 +16,7 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from skyfarer.oap.pipeline.sources.mending import text_schema, with_texts
 from skyfarer.oap.pipeline.sources.shapes import Shape, trimmed
 
 
@@ -36,10 +37,13 @@ class PtarsDecoder:
         config = ptars.PtarsConfig(list_value_name="element")
         pool = ptars.HandlerPool([descriptor.file], config=config)
         self._handler = pool.get_for_message(descriptor)
-        self.schema: pa.Schema = self._handler.schema()
+        self._mends = bool(shape.mended)
+        self.raw_schema: pa.Schema = self._handler.schema()
+        self.schema: pa.Schema = text_schema(self.raw_schema) if self._mends else self.raw_schema
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
-        return self._handler.array_to_record_batch(payloads)
+        batch = self._handler.array_to_record_batch(payloads)
+        return with_texts(batch, self.schema) if self._mends else batch
 
 
 class ProtobufDecoder:
@@ -48,7 +52,8 @@ class ProtobufDecoder:
         self._parse: Callable[[bytes], Message] = message_factory.GetMessageClass(
             self._descriptor
         ).FromString
-        self.schema: pa.Schema = PtarsDecoder(shape).schema
+        twin = PtarsDecoder(shape)
+        self._raw_schema, self.schema = twin.raw_schema, twin.schema
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
         try:
@@ -56,7 +61,8 @@ class ProtobufDecoder:
         except DecodeError as error:
             raise ValueError(str(error)) from error
         rows = [_plain(message, self._descriptor) for message in parsed]
-        return pa.RecordBatch.from_pylist(rows, schema=self.schema)
+        batch = pa.RecordBatch.from_pylist(rows, schema=self._raw_schema)
+        return batch if self._raw_schema == self.schema else with_texts(batch, self.schema)
 
 
 def _plain(message: Message, descriptor: Descriptor) -> dict[str, Any]:

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.columns import (
-    Mask,
     hex_texts,
     is_id,
     list_of,
+    pairs_of,
     struct_of,
     text_of,
 )
-from skyfarer.oap.pipeline.sources.shapes import NANOS_OF_MS
-from skyfarer.wire.messages import RefType, SpanLayer, SpanType
+from skyfarer.oap.pipeline.sources.shapes import NANOS_OF_MS, UNTOLD
+from skyfarer.wire.messages import SpanLayer, SpanType
 from skyfarer.wire.messages import otlp_trace as otlp
 
 UNKNOWN_SERVICE: Final = "unknown_service"
@@ -34,6 +34,17 @@ _LAYERS: Final = {
     "messaging.system": SpanLayer.MQ,
     "rpc.system": SpanLayer.RPCFramework,
 }
+_TAGS: Final = {
+    "http.response.status_code": "http.status_code",
+    "http.status_code": "http.status_code",
+    "rpc.grpc.status_code": "rpc.status_code",
+    "messaging.destination.name": "mq.topic",
+    "messaging.destination": "mq.topic",
+    "db.system": "db.type",
+    "db.query.text": "db.statement",
+    "db.statement": "db.statement",
+}
+"""Attribute → the tag of agents that says the same; others are not carried along."""
 _ENTRY: Final = (otlp.Span.SPAN_KIND_SERVER, otlp.Span.SPAN_KIND_CONSUMER)
 _EXIT: Final = (otlp.Span.SPAN_KIND_CLIENT, otlp.Span.SPAN_KIND_PRODUCER)
 
@@ -80,28 +91,28 @@ def _span(span: pa.StructArray, form: pa.StructType) -> Mapping[str, pa.Array]:
         "parentSpanId": pa.array(np.full(count, -1, dtype=np.int32)),
         "startTime": pc.divide(pc.struct_field(span, "start_time_unix_nano"), NANOS_OF_MS),
         "endTime": pc.divide(pc.struct_field(span, "end_time_unix_nano"), NANOS_OF_MS),
-        "refs": _refs(span, types == SpanType.Entry, form.field("refs").type),
+        "refs": _refs(span, form.field("refs").type),
         "operationName": pc.struct_field(span, "name"),
         "peer": _peers(attributes),
         "spanType": pa.array(types.astype(np.int32)),
         "spanLayer": _layers(attributes),
         "componentId": pa.array(np.zeros(count, dtype=np.int32)),
         "isError": pc.fill_null(pc.equal(status, otlp.Status.STATUS_CODE_ERROR), False),
+        "tags": pairs_of(attributes, _TAGS, form.field("tags").type),
         "skipAnalysis": pa.array(np.zeros(count, dtype=bool)),
     }
 
 
-def _refs(span: pa.StructArray, called: Mask, form: pa.ListType) -> pa.ListArray:
+def _refs(span: pa.StructArray, form: pa.ListType) -> pa.ListArray:
     """One, to the segment of the parent span; of its service nothing is known here."""
     parent = pc.struct_field(span, "parent_span_id")
     child = is_id(parent, SPAN_ID_BYTES)
     here = pa.array(child)
     trace_id, parent = pc.struct_field(span, "trace_id").filter(here), parent.filter(here)
     count = len(parent)
-    types = np.where(called[child], int(RefType.CrossProcess), int(RefType.CrossThread))
     unknown = pa.array([""] * count, pa.string())
     fields = {
-        "refType": pa.array(types.astype(np.int32)),
+        "refType": pa.array(np.full(count, UNTOLD, dtype=np.int32)),
         "traceId": hex_texts([trace_id], [TRACE_ID_BYTES]),
         "parentTraceSegmentId": _segment_ids(trace_id, parent),
         "parentSpanId": pa.array(np.zeros(count, dtype=np.int32)),

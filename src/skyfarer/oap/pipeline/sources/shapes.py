@@ -32,7 +32,8 @@ class Shape:
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
     nothing that could be analysed. `times`: times in a list of messages → the largest that is
     believed; none may be negative. `rare`: the column is a list of at most one message: a null
-    struct takes as much room as any other, a null list next to none.
+    struct takes as much room as any other, a null list next to none. `mended`: texts
+    (`Message.field`) that need not be UTF-8, and lose what is not instead of the whole record.
     """
 
     column: str
@@ -41,12 +42,16 @@ class Shape:
     required: tuple[str, ...]
     times: Mapping[str, int] = field(default_factory=dict)
     rare: bool = False
+    mended: frozenset[str] = frozenset()
 
 
 TIME_MS_MAX = 2**42
 """In the year 2109. Beyond what a calendar holds a time would stop the batch, and sums of latencies
 their overflow; a time in the wrong unit ends here too."""
 NANOS_OF_MS = 1_000_000
+UNTOLD = -1
+"""A RefType of our own: of the parent span nothing is known but its ids (OTLP). It is never an
+agent's, which sends 0 or 1, so such a reference names no caller, not even an empty one."""
 _SPAN_TIMES = {"spans.startTime": TIME_MS_MAX, "spans.endTime": TIME_MS_MAX}
 
 SEGMENT = Shape(
@@ -55,13 +60,24 @@ SEGMENT = Shape(
     fields={
         "SegmentObject": ("traceId", "traceSegmentId", "spans", "service", "serviceInstance"),
         "SpanObject": (
-            *("spanId", "startTime", "endTime", "refs", "operationName", "spanType", "isError"),
-            "skipAnalysis",
+            *("spanId", "startTime", "endTime", "refs", "operationName", "peer", "spanType"),
+            *("spanLayer", "componentId", "isError", "tags", "skipAnalysis"),
         ),
-        "SegmentReference": ("refType",),
+        "SegmentReference": (
+            *("refType", "parentService", "parentServiceInstance", "parentEndpoint"),
+            "networkAddressUsedAtPeer",
+        ),
+        "KeyStringValuePair": ("key", "value"),
     },
     required=("traceSegmentId", "service", "spans"),
     times=_SPAN_TIMES,
+    mended=frozenset(
+        {
+            *("KeyStringValuePair.key", "KeyStringValuePair.value", "SpanObject.peer"),
+            *("SegmentReference.parentService", "SegmentReference.parentServiceInstance"),
+            *("SegmentReference.parentEndpoint", "SegmentReference.networkAddressUsedAtPeer"),
+        }
+    ),
 )
 PROPERTIES = Shape(
     column="properties",
@@ -129,16 +145,20 @@ V2_SEGMENT = Shape(
         "v2_trace.SpanObjectV2": (
             *("spanId", "parentSpanId", "startTime", "endTime", "refs", "operationNameId"),
             *("operationName", "peerId", "peer", "spanType", "spanLayer", "componentId"),
-            "isError",
+            *("isError", "tags"),
         ),
         "v2_trace.SegmentReference": (
             *("refType", "parentTraceSegmentId", "parentSpanId", "parentServiceInstanceId"),
             *("networkAddress", "networkAddressId", "parentEndpoint", "parentEndpointId"),
         ),
+        "v2_register.KeyStringValuePair": ("key", "value"),
     },
     required=("globalTraceIds", "traceSegmentId", "spans"),
     times=_SPAN_TIMES,
     rare=True,
+    mended=frozenset(
+        {"v2_register.KeyStringValuePair.key", "v2_register.KeyStringValuePair.value"}
+    ),
 )
 
 SHAPES: Mapping[int, Shape] = {
@@ -153,26 +173,32 @@ SHAPES: Mapping[int, Shape] = {
 
 def trimmed(shape: Shape) -> Descriptor:
     """The descriptor of the shape's message with only its kept fields, in a pool of its own."""
-    return _trimmed(shape.message, tuple(sorted(shape.fields.items())))
+    return _trimmed(shape.message, tuple(sorted(shape.fields.items())), shape.mended)
 
 
 @cache
-def _trimmed(message: str, kept: tuple[tuple[str, tuple[str, ...]], ...]) -> Descriptor:
+def _trimmed(
+    message: str, kept: tuple[tuple[str, tuple[str, ...]], ...], mended: frozenset[str]
+) -> Descriptor:
     file = FileDescriptorProto(name=f"trimmed_{message}.proto", package="trimmed", syntax="proto3")
     for name, fields in kept:
         whole = DescriptorProto()
         attrgetter(name)(messages).DESCRIPTOR.CopyToProto(whole)
         into = file.message_type.add(name=whole.name)
-        into.field.extend(_plain(field) for field in whole.field if field.name in fields)
+        for one in whole.field:
+            if one.name in fields:
+                into.field.append(_plain(one, f"{name}.{one.name}" in mended))
     pool = DescriptorPool()
     pool.Add(file)
     return pool.FindMessageTypeByName(f"trimmed.{message.rpartition('.')[2]}")
 
 
-def _plain(field: FieldDescriptorProto) -> FieldDescriptorProto:
+def _plain(field: FieldDescriptorProto, mended: bool) -> FieldDescriptorProto:
     """The field in the trimmed package: numbers as Spark has them, a message by its trimmed name,
-    a member of a oneof as a field of its own."""
-    if field.type == FieldDescriptorProto.TYPE_ENUM:
+    a member of a oneof as a field of its own, a text to be mended as bytes."""
+    if mended:
+        field.type = FieldDescriptorProto.TYPE_BYTES
+    elif field.type == FieldDescriptorProto.TYPE_ENUM:
         field.type = FieldDescriptorProto.TYPE_INT32
         field.ClearField("type_name")
     elif field.type == FieldDescriptorProto.TYPE_FIXED64:

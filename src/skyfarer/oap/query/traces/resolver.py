@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from skyfarer.oap.core.inventory import InventoryReader
-from skyfarer.oap.core.traces import SegmentBrief, TraceCondition, TraceOrder, TraceReader
+from skyfarer.oap.core.traces import (
+    TAG_SEPARATOR,
+    SegmentBrief,
+    TraceCondition,
+    TraceOrder,
+    TraceReader,
+)
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
@@ -34,6 +40,8 @@ class Traces:
             "queryBasicTraces": self.basic,
             "queryTrace": self.whole,
             "hasQueryTracesV2Support": lambda: False,
+            "queryTraceTagAutocompleteKeys": self.tag_keys,
+            "queryTraceTagAutocompleteValues": self.tag_values,
         }
 
     def basic(self, condition: Mapping[str, Any] | None = None, debug: bool | None = None) -> View:
@@ -58,6 +66,13 @@ class Traces:
             log.warning("trace %s is shown up to %d spans", traceId[:80], len(spans))
         return {"spans": [span.view() for span in in_tree_order(spans)]}
 
+    def tag_keys(self, duration: Mapping[str, str]) -> list[str]:
+        return self._reader.tag_keys(Duration.of(duration).seconds, limits.TAGS_PROPOSED_MAX)
+
+    def tag_values(self, tagKey: str, duration: Mapping[str, str]) -> list[str]:  # noqa: N803
+        between = Duration.of(duration).seconds
+        return self._reader.tag_values(tagKey, between, limits.TAGS_PROPOSED_MAX)
+
 
 def _page(paging: Mapping[str, int | None]) -> tuple[int, int]:
     """Offset and limit; QueryError where a page lies further than anyone pages."""
@@ -76,8 +91,6 @@ def _condition(condition: Mapping[str, Any]) -> TraceCondition:
     trace_id, duration = condition.get("traceId") or None, condition.get("queryDuration")
     if trace_id is None and duration is None:
         raise QueryError("the condition needs a traceId or a queryDuration")
-    if condition.get("tags"):
-        raise QueryError("traces cannot be searched by tags yet; leave tags out")
     return TraceCondition(
         between=None if duration is None else Duration.of(duration).seconds,
         service_id=condition.get("serviceId") or None,
@@ -87,7 +100,17 @@ def _condition(condition: Mapping[str, Any]) -> TraceCondition:
         latency_min_ms=condition.get("minTraceDuration") or None,
         latency_max_ms=condition.get("maxTraceDuration") or None,
         is_error=_STATES[condition["traceState"]],
+        tags=tuple(_tags(condition.get("tags") or ())),
     )
+
+
+def _tags(asked: Sequence[Mapping[str, str | None]]) -> Iterator[str]:
+    if len(asked) > limits.TAGS_ASKED_MAX:
+        raise QueryError(f"{len(asked)} tags are more than the {limits.TAGS_ASKED_MAX} allowed")
+    for tag in asked:
+        if tag.get("value") is None:
+            raise QueryError(f"the tag {tag['key']!r} needs a value to be searched for")
+        yield f"{tag['key']}{TAG_SEPARATOR}{tag['value']}"
 
 
 def _basic(brief: SegmentBrief) -> View:

@@ -20,6 +20,10 @@ class Lru(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __contains__(self, key: K) -> bool:
+        """To look is not to use it."""
+        return key in self._entries
+
     def items(self) -> ItemsView[K, V]:
         return self._entries.items()
 

@@ -2,7 +2,8 @@
 
 Only what storage has is ever cached, so an id is never told before it is durable. What storage did
 not have is not asked of it again until it changed, or a second has passed: another node may have
-changed it.
+changed it. What is cached follows storage: rows that changed lately, whichever node wrote them, are
+read every few seconds, and put in the place of those that are here.
 
 A name without an id is claimed by the first who asks for it, and only the one who claims it hands
 it to the queue. A claim ends by itself, since the record may have been lost on its way; a second
@@ -31,6 +32,8 @@ WANTED_S: Final = 60.0
 CLAIMS_MAX: Final = 50_000
 CLAIM_S: Final = 10.0
 ABSENT_S: Final = 1.0
+REFRESH_S: Final = 3.0
+RECENT_S: Final = 60.0  # what changed so lately is read again: clocks of nodes may differ
 READ_MAX: Final = 1000  # rows asked of storage at once
 
 Key = tuple[InventoryScope, str | int]  # by row id, or by id
@@ -51,6 +54,7 @@ class Names:
         self._claims = Lru[object, float](CLAIMS_MAX)
         self._wanted = Lru[tuple[InventoryScope, str], float](WANTED_MAX)
         self._changes = 0
+        self._refreshed_s = clock.monotonic_s()
 
     def find(self, scope: InventoryScope, row_ids: Iterable[str]) -> dict[str, Inventory]:
         """Row id → inventory, those that have an id."""
@@ -105,7 +109,8 @@ class Names:
             return self._claim(what, for_s)
 
     def changed(self) -> None:
-        """Storage has changed: looks for the ids of all that was wanted, in few reads."""
+        """Storage has changed, or may have: looks for the ids of all that was wanted, in few
+        reads, and at times for what changed of the rows that are cached."""
         now_s = self._clock.monotonic_s()
         with self._lock:
             self._changes += 1
@@ -114,14 +119,29 @@ class Names:
                 if until_s <= now_s:
                     self._wanted.drop(key)
             wanted = [key for key, _ in self._wanted.items()]
+            refresh = now_s - self._refreshed_s >= REFRESH_S
+            self._refreshed_s = now_s if refresh else self._refreshed_s
         for scope in InventoryScope:
             self._read(scope, [row for of, row in wanted if of is scope], changes)
+            if refresh:
+                self._refresh(scope)
 
     def forget(self) -> None:
         """Whoever was to hand the claimed names over is gone: they are to be claimed again."""
         with self._lock:
             self._claims.clear()
             self._wanted.clear()
+
+    def _refresh(self, scope: InventoryScope) -> None:
+        """Only what is here already: a crowd of new names must not push out what is in use."""
+        if not len(self._rows[scope]):
+            return
+        since_ms = self._clock.now_ms() - int(RECENT_S * 1000)
+        recent = self._storage.inventories_since(scope, since_ms, READ_MAX)
+        with self._lock:
+            for inventory in recent:
+                if row_id(inventory) in self._rows[scope]:
+                    self._cache(inventory)
 
     def _read(
         self, scope: InventoryScope, rows: Sequence[str], changes: int

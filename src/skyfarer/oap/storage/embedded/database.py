@@ -15,19 +15,26 @@ from pathlib import Path
 import duckdb
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import parked, schema, tasks
 from skyfarer.oap.storage.embedded.inventory import Inventories
+from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
+from skyfarer.oap.storage.embedded.seen import Seen
+from skyfarer.oap.storage.embedded.slow import SlowReads
+from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
 
 
-class EmbeddedStorage(Writes, Reads, Inventories):
-    """The whole storage contract (Writer, Reader, InventoryReader) on one DuckDB file."""
+class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
+    one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB") -> None:
         self._memory_limit = memory_limit
         self._writing = threading.Lock()
+        self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._tables, self._seen = {}, Seen()
 
     def start(self, path: Path, zone: tzinfo) -> None:
         if self._connection is not None:
@@ -46,6 +53,8 @@ class EmbeddedStorage(Writes, Reads, Inventories):
                 "stop that one or set SKYFARER_DATA_DIR"
             ) from error
         connection.execute(schema.FIXED)
+        connection.execute(parked.DDL)
+        connection.execute(tasks.DDL)
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()
@@ -54,8 +63,10 @@ class EmbeddedStorage(Writes, Reads, Inventories):
                 "start the newer program, or move the file away"
             )
         if version < schema.VERSION:
-            schema.upgrade(connection)
+            schema.upgrade(connection, version)
         self._connection = connection
+        self._tables, self._seen = {}, Seen()
+        self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:
         with self._writing:

@@ -38,6 +38,7 @@ _ARROW_TYPES = {
     ColumnType.TEXT: pa.string(),
 }
 _LATEST_MS = 253_402_128_000_000  # 9999-12-30: later times have no bucket in every zone
+_CHANGES = ("register_time", "update_time", "mapping_time")
 
 Rows = Mapping[str, Inventory]
 
@@ -56,6 +57,15 @@ class Inventories(ABC):
     ) -> Mapping[int, Inventory]:
         found = _select(self._cursor(), scope, SEQUENCE.name, sequences)
         return {inventory.sequence: inventory for inventory in found}
+
+    def inventories_since(
+        self, scope: InventoryScope, since_ms: int, limit: int
+    ) -> list[Inventory]:
+        model = INVENTORY_MODELS[scope]
+        times = [column.name for column in model.columns if column.field in _CHANGES]
+        latest = f"greatest({', '.join(times)})"
+        query = f"{_query(model)} WHERE {latest} >= ? ORDER BY {latest} DESC LIMIT ?"
+        return _found(self._cursor(), scope, query, [since_ms, limit])
 
 
 def ddl() -> str:
@@ -119,11 +129,19 @@ def _select(
 ) -> list[Inventory]:
     if not keys:
         return []
-    model = INVENTORY_MODELS[scope]
-    names = ", ".join(column.name for column in model.columns)
-    query = f"SELECT {names} FROM {model.name} WHERE {by} IN (SELECT unnest(?))"
-    fields = [column.field for column in model.columns]
-    rows = cursor.execute(query, [list(keys)]).fetchall()
+    query = f"{_query(INVENTORY_MODELS[scope])} WHERE {by} IN (SELECT unnest(?))"
+    return _found(cursor, scope, query, [list(keys)])
+
+
+def _query(model: Model) -> str:
+    return f"SELECT {', '.join(column.name for column in model.columns)} FROM {model.name}"
+
+
+def _found(
+    cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, query: str, parameters: Sequence[Any]
+) -> list[Inventory]:
+    fields = [column.field for column in INVENTORY_MODELS[scope].columns]
+    rows = cursor.execute(query, parameters).fetchall()
     return [Inventory(scope, **dict(zip(fields, row, strict=True))) for row in rows]
 
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 
 from skyfarer.oap.core.storage import (
-    Accumulators,
     Applied,
     Endpoint,
     Instance,
     Parked,
     Record,
-    Scope,
     Service,
 )
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded.aliases import AliasReads
+from skyfarer.oap.storage.embedded.metrics import MetricReads
+from skyfarer.oap.storage.embedded.relations import RelationReads
 from skyfarer.oap.storage.embedded.traces import TraceReads
 
 LANGUAGE = "language"
 UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
-class Reads(TraceReads):
+class Reads(TraceReads, MetricReads, RelationReads, AliasReads):
     def services(self, layer: str | None) -> list[Service]:
         rows = self._cursor().execute(
             """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers
@@ -51,22 +52,6 @@ class Reads(TraceReads):
             [service_id, keyword, start_bucket, end_bucket, limit],
         )
         return [Endpoint(part, name, service_id) for part, name in rows.fetchall()]
-
-    def series(
-        self, scope: Scope, entity_id: str, start_bucket: int, end_bucket: int
-    ) -> dict[int, Accumulators]:
-        cursor, found = self._cursor(), {}
-        present = schema.present(cursor)
-        for day in days_between(day_of(start_bucket), day_of(end_bucket)):
-            if (table := schema.metrics_table(scope, day)) not in present:
-                continue
-            rows = cursor.execute(
-                f"""SELECT time_bucket, calls, latency_sum, errors FROM {table}
-                WHERE entity_id = ? AND time_bucket BETWEEN ? AND ?""",
-                [entity_id, start_bucket, end_bucket],
-            )
-            found.update({bucket: Accumulators(*sums) for bucket, *sums in rows.fetchall()})
-        return found
 
     def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
         cursor, found = self._cursor(), list[Record]()

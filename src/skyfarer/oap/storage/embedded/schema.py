@@ -1,26 +1,32 @@
 """Tables of the embedded storage.
 
 Time series lie in one table a day (`metrics_service_20261115`, `segment_20261115`), so that data
-expires by dropping whole tables. Names of such tables are built from an enum and an integer alone;
-everything that came from outside is a bound parameter.
+expires by dropping whole tables. Names of such tables are built from our own names and an integer
+alone; everything that came from outside is a bound parameter, but for the names of accumulators,
+which are checked. Tables of metrics, relations and aliases are declared where they are used.
 
 Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
-its segments are of the one kind that there was.
+its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
+names: those of an older file are renamed, and stay until somebody drops them. Version 4 has the
+tags of segments; older ones are found by none.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 
 import duckdb
 
-from skyfarer.oap.core.storage import Scope
-from skyfarer.oap.storage.embedded import inventory
+from skyfarer.oap.storage.embedded import aliases, inventory
 
-VERSION = 2
+VERSION = 4
+OLD = "old_v2_"
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
+
+log = logging.getLogger(__name__)
 
 FIXED = f"""
 CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY);
@@ -41,6 +47,7 @@ CREATE TABLE IF NOT EXISTS instance_traffic (
 CREATE TABLE IF NOT EXISTS endpoint_traffic (
     id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
     time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
+{aliases.DDL}
 {inventory.ddl()}
 """
 
@@ -50,30 +57,31 @@ def present(cursor: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
 
 
-def metrics_table(scope: Scope, day: int) -> str:
-    return f"metrics_{scope.value}_{day:08d}"
-
-
-def upgrade(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Brings the tables of days in a file of version 1 up to date, in one transaction."""
+def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:
+    """Brings the tables of days in a file of an older version up to date, in one transaction."""
     cursor.begin()
-    for table in sorted(name for name in present(cursor) if name.startswith("segment_")):
+    tables = sorted(present(cursor))
+    for table in (name for name in tables if version < 2 and _SEGMENTS.fullmatch(name)):
         cursor.execute(
             f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS kind INTEGER DEFAULT {V3_SEGMENT}"
         )
+    for table in (name for name in tables if _SEGMENTS.fullmatch(name)):
+        cursor.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS tags VARCHAR[]")
+    old = [name for name in tables if version < 3 and _OLD_METRICS.fullmatch(name)]
+    for table in old:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {OLD}{table}")
     cursor.execute("UPDATE schema_version SET version = ?", [VERSION])
     cursor.commit()
+    if old:
+        log.warning(
+            "metrics of the old schema are kept but no longer read: %d tables are now named %s…; "
+            "drop them when they are not wanted",
+            *(len(old), OLD),
+        )
 
 
 def segment_table(day: int) -> str:
     return f"segment_{day:08d}"
-
-
-def metrics_ddl(scope: Scope, day: int) -> str:
-    return f"""
-CREATE TABLE IF NOT EXISTS {metrics_table(scope, day)} (
-    entity_id VARCHAR, time_bucket BIGINT, calls BIGINT NOT NULL, latency_sum BIGINT NOT NULL,
-    errors BIGINT NOT NULL, PRIMARY KEY (entity_id, time_bucket))"""
 
 
 def segment_ddl(day: int) -> str:
@@ -81,7 +89,15 @@ def segment_ddl(day: int) -> str:
 CREATE TABLE IF NOT EXISTS {segment_table(day)} (
     segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
     service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER)"""
+    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER, tags VARCHAR[])"""
+
+
+def unsampled_table(day: int) -> str:
+    return f"unsampled_{day:08d}"
+
+
+def unsampled_ddl(day: int) -> str:
+    return f"CREATE TABLE IF NOT EXISTS {unsampled_table(day)} (segment_id VARCHAR PRIMARY KEY)"
 
 
 def record_table(day: int) -> str:
@@ -95,21 +111,8 @@ CREATE TABLE IF NOT EXISTS {record_table(day)} (
     payload BLOB, PRIMARY KEY (partition, sequence))"""
 
 
-def named(column: str) -> str:
-    """A name as it stands in an id: base64, a blank one as `_blank` (oap.core.ids)."""
-    return f"base64(encode(CASE WHEN trim({column}) = '' THEN '_blank' ELSE {column} END))"
-
-
-SERVICE_ID = f"{named('service')} || '.1'"
-INSTANCE_ID = f"{SERVICE_ID} || '_' || {named('instance')}"
-ENDPOINT_ID = f"{SERVICE_ID} || '_' || {named('endpoint')}"
-ENTITY_ID = {
-    Scope.SERVICE: SERVICE_ID,
-    Scope.INSTANCE: INSTANCE_ID,
-    Scope.ENDPOINT: ENDPOINT_ID,
-}
-
 _SEGMENTS = re.compile("segment_([0-9]{8})")
+_OLD_METRICS = re.compile("metrics_(service|service_instance|endpoint)_[0-9]{8}")
 
 
 def segment_index(day: int) -> str:

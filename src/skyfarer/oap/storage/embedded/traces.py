@@ -19,7 +19,7 @@ import duckdb
 from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import schema, tags
 
 READ_TIMEOUT_S = 10.0
 ROWS_PER_FETCH = 32
@@ -79,6 +79,16 @@ class TraceReads(ABC):
             )
             return [SegmentBrief(*row) for row in rows.fetchall()]
 
+    def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        cursor = self._cursor()
+        with bounded(cursor):
+            return tags.keys(cursor, between, limit)
+
+    def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        cursor = self._cursor()
+        with bounded(cursor):
+            return tags.values(cursor, key, between, limit)
+
 
 @contextmanager
 def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S) -> Iterator[None]:
@@ -108,6 +118,9 @@ def _asked(condition: TraceCondition) -> tuple[list[str], dict[str, object]]:
     values = {name: getattr(condition, name) for name in _TESTS}
     values = {name: value for name, value in values.items() if value is not None}
     tests = [_TESTS[name] for name in values]
+    for number, tag in enumerate(condition.tags):
+        tests.append(f"list_contains(tags, $tag_{number})")  # faster than list_has_all of one
+        values[f"tag_{number}"] = tag
     if condition.between is not None:
         tests.append("time_bucket BETWEEN $first AND $last")
         values["first"], values["last"] = condition.between

@@ -4,31 +4,60 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import tzinfo
+from threading import Lock
 
 import duckdb
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.layers import Layer, layer_named
-from skyfarer.oap.core.storage import Analysed, Heartbeat, Scope
-from skyfarer.oap.core.time_bucket import MINUTE_MS, day_of, minute_bucket
-from skyfarer.oap.storage.embedded import inventory, schema
+from skyfarer.oap.core.entities import ADDRESS_ALIAS
+from skyfarer.oap.core.layers import layer_named
+from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
+from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
+from skyfarer.oap.storage.embedded import (
+    aliases,
+    inventory,
+    metrics,
+    relations,
+    schema,
+    slow,
+    tags,
+    traffic,
+)
+from skyfarer.oap.storage.embedded.entities import (
+    SEGMENT_ENDPOINT,
+    SEGMENT_INSTANCE,
+    SEGMENT_SERVICE,
+)
+from skyfarer.oap.storage.embedded.merging import Numbers
+from skyfarer.oap.storage.embedded.seen import Seen
+
+TABLES_KNOWN_MAX = 256
+_TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
+"""Sources whose rows speak of more than metrics."""
 
 
 class Writes(ABC):
     _zone: tzinfo
+    _applying: Lock  # what is remembered of a batch follows its transaction
+    _tables: metrics.Tables  # of metrics, that need not be looked for
+    _seen: Seen
 
     @abstractmethod
     def _cursor(self) -> duckdb.DuckDBPyConnection: ...
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
+
+    @abstractmethod
+    def _aliases_changed(self) -> None: ...
 
     def applied(self, partition: str) -> int:
         return _applied(self._cursor(), partition)
@@ -37,86 +66,129 @@ class Writes(ABC):
         cursor = self._cursor()
         cursor.register("wanted", pa.table({"segment_id": ids}))
         present = schema.present(cursor)
-        for day in {day_of(bucket) for bucket in self._buckets(minutes).values()}:
-            if (table := schema.segment_table(day)) in present:
+        buckets = self._bucketed(pa.table({"minute": minutes}))
+        for day in np.unique(buckets // PRECISIONS[-1]):
+            stored, unsampled = schema.segment_table(day), schema.unsampled_table(day)
+            for table in present.intersection((stored, unsampled)):
                 query = f"SELECT segment_id FROM {table} SEMI JOIN wanted USING (segment_id)"
                 yield from (found for (found,) in cursor.execute(query).fetchall())
 
     def apply(self, batch: Analysed) -> None:
-        with self._transaction() as cursor:
-            applied = _applied(cursor, batch.partition)
-            if applied != batch.first:
-                raise PermanentError(
-                    f"a batch of {batch.partition} begins at {batch.first}, "
-                    f"but storage has applied it up to {applied}"
-                )
-            self._store_segments(cursor, batch.segments)
-            for scope, deltas in batch.metrics.items():
-                self._merge_metrics(cursor, scope, deltas)
-            if batch.records is not None:
-                self._store_records(cursor, batch.partition, batch.records)
-            if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
-                self._store_heartbeats(cursor, beats)
-            if batch.parked:
-                _park(cursor, batch)
-            _advance(cursor, batch)
+        with self._applying:
+            tables = {table: dict(columns) for table, columns in self._tables.items()}
+            self._seen.begin()
+            with self._transaction() as cursor:
+                aliased = self._store(cursor, tables, batch)
+            self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
+            self._seen.settle()
+            if aliased:
+                self._aliases_changed()
 
-    def _buckets(self, minutes: pa.ChunkedArray) -> dict[int, int]:
-        """Epoch minute → minute bucket, for the few that a batch holds."""
-        return {
-            minute: minute_bucket(minute * MINUTE_MS, self._zone)
-            for minute in pc.unique(minutes).to_pylist()
-        }
+    def _store(
+        self, cursor: duckdb.DuckDBPyConnection, tables: metrics.Tables, batch: Analysed
+    ) -> bool:
+        """True when an alias has changed."""
+        applied = _applied(cursor, batch.partition)
+        if applied != batch.first:
+            raise PermanentError(
+                f"a batch of {batch.partition} begins at {batch.first}, "
+                f"but storage has applied it up to {applied}"
+            )
+        self._store_segments(cursor, batch.segments)
+        if batch.unsampled is not None:
+            self._store_unsampled(cursor, batch.unsampled)
+        if batch.slow is not None:
+            self._store_slow(cursor, batch.slow)
+        aliased = [
+            self._store_source(cursor, tables, source, deltas)
+            for source, deltas in batch.metrics.items()
+            if deltas.rows.num_rows
+        ]
+        if batch.records is not None:
+            self._store_records(cursor, batch.partition, batch.records)
+        if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
+            self._store_heartbeats(cursor, beats)
+        if batch.parked:
+            _park(cursor, batch)
+        _advance(cursor, batch)
+        return any(aliased)
 
-    def _days(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> Iterator[int]:
-        """Registers `incoming` rows and their `bucket` table; yields the days they fall on."""
-        buckets = self._buckets(rows["minute"])
-        pairs = {"minute": list(buckets.keys()), "bucket": list(buckets.values())}
-        cursor.register("incoming", rows)
-        cursor.register("bucket", pa.table(pairs))
-        yield from sorted({day_of(bucket) for bucket in buckets.values()})
+    def _bucketed(self, rows: pa.Table) -> Numbers:
+        """The minute bucket of each row."""
+        minutes, places = np.unique(rows["minute"].to_numpy(), return_inverse=True)
+        buckets = [minute_bucket(int(minute) * MINUTE_MS, self._zone) for minute in minutes]
+        return np.array(buckets, np.int64)[places]
+
+    def _brought(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> list[int]:
+        """Registers `incoming` rows with their `bucket`; returns the days they fall on."""
+        buckets = self._bucketed(rows)
+        cursor.register("incoming", rows.append_column("bucket", pa.array(buckets)))
+        days: list[int] = np.unique(buckets // PRECISIONS[-1]).tolist()
+        return days
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._days(cursor, rows):
+        for day in self._brought(cursor, rows):
             cursor.execute(schema.segment_ddl(day))
             cursor.execute(schema.segment_index(day))
             cursor.execute(
                 f"""INSERT INTO {schema.segment_table(day)}
-                SELECT segment_id, trace_id, {schema.SERVICE_ID}, {schema.INSTANCE_ID},
-                       {schema.ENDPOINT_ID}, bucket * 100 + start_time // 1000 % 60, start_time,
-                       latency, is_error, data_binary, kind
-                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
+                SELECT segment_id, trace_id, {SEGMENT_SERVICE}, {SEGMENT_INSTANCE},
+                       {SEGMENT_ENDPOINT}, bucket * 100 + start_time // 1000 % 60, start_time,
+                       latency, is_error, data_binary, kind, tags
+                FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
+            tags.store(cursor, day)
+
+    def _store_unsampled(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        for day in self._brought(cursor, rows):
+            cursor.execute(schema.unsampled_ddl(day))
+            cursor.execute(
+                f"""INSERT INTO {schema.unsampled_table(day)}
+                SELECT segment_id FROM incoming WHERE bucket // 10000 = ?""",
+                [day],
+            )
+
+    def _store_slow(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        told = set(rows["what"].to_pylist())
+        for day in self._brought(cursor, rows):
+            for what in (one for one in Slow if one.name in told):
+                slow.store(cursor, what, day)
 
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
     ) -> None:
-        for day in self._days(cursor, rows):
+        for day in self._brought(cursor, rows):
             cursor.execute(schema.record_ddl(day))
             cursor.execute(
                 f"""INSERT INTO {schema.record_table(day)}
                 SELECT ?, sequence, kind, bucket, payload
-                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ?""",
+                FROM incoming WHERE bucket // 10000 = ?""",
                 [partition, day],
             )
 
-    def _merge_metrics(
-        self, cursor: duckdb.DuckDBPyConnection, scope: Scope, deltas: pa.Table
-    ) -> None:
-        for day in self._days(cursor, deltas):
-            cursor.execute(schema.metrics_ddl(scope, day))
-            cursor.execute(
-                f"""INSERT INTO {schema.metrics_table(scope, day)}
-                SELECT {schema.ENTITY_ID[scope]}, bucket, sum(calls), sum(latency_sum), sum(errors)
-                FROM incoming JOIN bucket USING (minute) WHERE bucket // 10000 = ? GROUP BY ALL
-                ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
-                    latency_sum = latency_sum + excluded.latency_sum,
-                    errors = errors + excluded.errors""",
-                [day],
-            )
-        if deltas.num_rows:
-            cursor.execute(_TRAFFIC[scope])
+    def _store_source(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        tables: metrics.Tables,
+        source: str,
+        deltas: Deltas,
+    ) -> bool:
+        """Metrics, relations and what there is. True when an alias has changed."""
+        buckets = self._bucketed(deltas.rows)
+        if deltas.merges:
+            metrics.merge(cursor, tables, source, deltas, buckets)
+        if source not in _TELLING:
+            return False
+        fresh = self._seen.fresh(source, deltas.rows, buckets)
+        rows, buckets = deltas.rows.filter(pa.array(fresh)), buckets[fresh]
+        if not rows.num_rows:
+            return False
+        if source == ADDRESS_ALIAS:
+            return aliases.store(cursor, rows, buckets)
+        relations.store(cursor, source, rows, buckets)
+        traffic.store(cursor, source, rows, buckets)
+        return False
 
     def _store_heartbeats(
         self, cursor: duckdb.DuckDBPyConnection, beats: Sequence[Heartbeat]
@@ -171,23 +243,6 @@ _BEAT_INSTANCES = """INSERT INTO instance_traffic
     SELECT id, service_id, instance, bucket, bucket, properties FROM beat
     ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
         properties = excluded.properties"""
-_PART_TRAFFIC = """INSERT INTO {kind}_traffic
-    SELECT {part_id}, {service_id}, {kind}, min(bucket), max(bucket){more}
-    FROM incoming JOIN bucket USING (minute) WHERE {kind} <> '' GROUP BY ALL
-    ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
-        time_bucket = least(time_bucket, excluded.time_bucket)"""
-_TRAFFIC = {
-    Scope.SERVICE: f"""INSERT OR IGNORE INTO service_traffic
-        SELECT {schema.named("service")} || '.{Layer.GENERAL.value}', {schema.SERVICE_ID}, service,
-            '{Layer.GENERAL.name}', min(bucket)
-        FROM incoming JOIN bucket USING (minute) GROUP BY ALL""",
-    Scope.INSTANCE: _PART_TRAFFIC.format(
-        kind="instance", part_id=schema.INSTANCE_ID, service_id=schema.SERVICE_ID, more=", NULL"
-    ),
-    Scope.ENDPOINT: _PART_TRAFFIC.format(
-        kind="endpoint", part_id=schema.ENDPOINT_ID, service_id=schema.SERVICE_ID, more=""
-    ),
-}
 
 
 def _applied(cursor: duckdb.DuckDBPyConnection, partition: str) -> int:

@@ -1,0 +1,75 @@
+"""A metric explained: its columns, what they add up, who shares them, and how Spark executes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skyfarer.base.binding import nearest
+from skyfarer.base.errors import ConfigError
+from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
+from skyfarer.oap.oal.plan import Accumulator, Metric, Plan, SourcePlan
+from skyfarer.oap.oal.tables import TABLES, cell_of, key_columns, key_of
+
+SHARERS_SHOWN_MAX = 4
+
+
+def explained(plan: Plan, name: str) -> str:
+    """Some lines of text. A name that the plan has not is a ConfigError with the nearest one."""
+    metrics = {
+        metric.name: (source, metric) for source in plan.sources for metric in source.metrics
+    }
+    if name in plan.disabled:
+        raise ConfigError(f"the metric '{name}' is disabled")
+    if name not in metrics:
+        raise ConfigError(f"there is no metric '{name}'{nearest(name, metrics)}")
+    return "\n".join(_lines(*metrics[name]))
+
+
+def _lines(source: SourcePlan, metric: Metric) -> Iterator[str]:
+    numbers = ", ".join(map(str, metric.numbers))
+    yield f"{metric.name} = {metric.function}({numbers}) of {source.source}"
+    accumulators = {a.column: a for a in source.accumulators}
+    used = [(part, accumulators[column]) for part, column in metric.columns]
+    yield ""
+    yield "stored, per entity and minute, hour or day:"
+    for part, accumulator in used:
+        yield f"  {accumulator.column}"
+        yield f"    {part}: {accumulator}"
+        yield f"    {_shared(source, metric, accumulator)}"
+    yield ""
+    if source.source in ENTITIES:
+        yield from _spark(source, [accumulator for _, accumulator in used])
+    else:
+        yield f"Nothing emits rows of {source.source} yet, so it has no values."
+
+
+def _shared(source: SourcePlan, metric: Metric, accumulator: Accumulator) -> str:
+    others = [
+        other.name
+        for other in source.metrics
+        if other != metric and accumulator.column in dict(other.columns).values()
+    ]
+    if not others:
+        return "for this metric alone"
+    shown, more = others[:SHARERS_SHOWN_MAX], len(others) - SHARERS_SHOWN_MAX
+    return f"shared with {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+
+
+def _spark(source: SourcePlan, used: list[Accumulator]) -> Iterator[str]:
+    """The shape that `pipeline.lowering` gives to the query of all metrics together."""
+    tables = [accumulator for accumulator in used if accumulator.operation in TABLES]
+    names = key_columns(source)
+    cells = dict.fromkeys(cell_of(a) if a in tables else a for a in used)
+    yield "Spark, in the one aggregation of all metrics:"
+    yield f"  rows of {source.source}"
+    for key in dict.fromkeys(map(key_of, tables)):
+        yield f"  Project        {names[key]} = {key}"
+    yield f"  HashAggregate  by source, minute, {', '.join(ENTITY_COLUMNS[:4])}, …" + "".join(
+        f", {names[key]}" for key in dict.fromkeys(map(key_of, tables))
+    )
+    for cell in cells:
+        yield f"                   {cell.column} = {cell}"
+    yield "  Exchange       by the same"
+    yield "  HashAggregate  the same of each part"
+    for table in tables:
+        yield f"  folded         {table.column} = {names[key_of(table)]} → {cell_of(table).column}"

@@ -1,0 +1,50 @@
+"""What is kept of a segment beside its bytes: whether it has failed, and the tags to find it by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+
+ENTRY: Final = 0
+TAG_CHARS_MAX: Final = 256
+"""Of `key=value`; a longer one is left out."""
+TAGS_MAX: Final = 1_000
+"""Of one segment, the first ones."""
+
+Strategy: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
+
+
+@dataclass(frozen=True)
+class KeptSettings:
+    """`failed_by`: the spans that make a segment fail: any, entries, or the one numbered 0."""
+
+    failed_by: Strategy = "FROM_SPAN_STATUS"
+    searchable_tags: tuple[str, ...] = ()
+    slow: SlowSettings = field(default_factory=SlowSettings)
+
+
+def failed(spans: Column, strategy: Strategy) -> Column:
+    if strategy == "FROM_ENTRY_SPAN":
+        return F.exists(spans, lambda s: s["isError"] & (s["spanType"] == ENTRY))
+    if strategy == "FROM_FIRST_SPAN":
+        return F.exists(spans, lambda s: s["isError"] & (s["spanId"] == 0))
+    return F.exists(spans, lambda s: s["isError"])
+
+
+def found_by(spans: Column, keys: tuple[str, ...]) -> Column:
+    """`key=value` of the tags with these keys, each once, in the order of the spans."""
+    if not keys:
+        return F.array().cast("array<string>")
+
+    def wanted(tag: Column) -> Column:
+        length = F.length(tag["key"]) + 1 + F.length(tag["value"])
+        return tag["key"].isin(*keys) & (length <= TAG_CHARS_MAX)
+
+    tags = F.filter(F.flatten(spans["tags"]), wanted)
+    pairs = F.transform(tags, lambda tag: F.concat(tag["key"], F.lit("="), tag["value"]))
+    return F.slice(F.array_distinct(pairs), 1, TAGS_MAX)

@@ -1,0 +1,51 @@
+"""From the decoded rows of a batch to what it adds to every metric: one job of Spark's.
+
+rows --traffic--> what each span says of whom --lowering--> sums by entity and minute --folding-->
+one row an entity and minute, with tables where a metric has one
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from skyfarer.oap.core.storage import Deltas
+from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.traffic import Traffic, attribute, wanted_by
+from skyfarer.oap.pipeline.folding import folded
+from skyfarer.oap.pipeline.lowering import Lowered, lowered
+
+
+class Metrics:
+    """All that is asked of a batch at once, of one session: nothing is kept between batches but
+    the expressions, which are made at the first one, and the aliases while they are the same
+    table. One thread at a time."""
+
+    def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._aliases: pa.Table | None = None
+        self._known: DataFrame | None = None
+
+    def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
+        """By source. Blocks for one job of Spark's."""
+        return folded(self.frame(rows, aliases).toArrow(), self._plan)
+
+    def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
+        """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
+        if aliases is not self._aliases:
+            told = aliases is not None and aliases.num_rows
+            self._known = rows.sparkSession.createDataFrame(aliases) if told else None
+            self._aliases = aliases
+        traffic, lowered_plan = self._expressions
+        return lowered_plan.of(traffic.of(rows, self._known))
+
+    @cached_property
+    def _expressions(self) -> tuple[Traffic, Lowered]:
+        wanted = wanted_by(self._plan)
+        return Traffic(self._settings, wanted), lowered(
+            self._plan, attribute(wanted), self._settings.apdex_ms
+        )

@@ -1,0 +1,81 @@
+"""Ids of entities over the columns of delta rows (`core.entities`), as `core.ids` makes them.
+
+Names are encoded once each, however many rows have them: a batch has many rows and few names. For
+segments, which nearly all differ, the same is said in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.entities import Entity
+from skyfarer.oap.core.ids import BLANK, encoded
+from skyfarer.oap.core.layers import Layer
+
+_CONJECTURED: Final = pa.array([layer for layer in Layer if not layer.normal], pa.int32())
+_FLAGS: Final = pa.scalar("1"), pa.scalar("0")
+_DOT, _PART, _RELATION = pa.scalar("."), pa.scalar("_"), pa.scalar("-")
+FROM: Final = "from_"
+NAMES_KEPT_MAX: Final = 65_536
+_encoded: Final = lru_cache(NAMES_KEPT_MAX)(encoded)
+
+
+def names(rows: pa.Table, column: str) -> pa.Array:
+    """As they stand in an id."""
+    told = rows[column].combine_chunks().dictionary_encode()
+    parts = pa.array([_encoded(name) for name in told.dictionary.to_pylist()], pa.string())
+    return parts.take(told.indices)
+
+
+def services(rows: pa.Table, of: str = "") -> pa.Array:
+    """Whether a service is a real one follows from its layer."""
+    layers = rows[f"{of}layer"].combine_chunks()
+    real, conjectured = _FLAGS
+    flags = pc.if_else(pc.is_in(layers, _CONJECTURED), conjectured, real)
+    return pc.binary_join_element_wise(names(rows, f"{of}service"), flags, _DOT)
+
+
+def instances(rows: pa.Table, of: str = "") -> pa.Array:
+    return pc.binary_join_element_wise(services(rows, of), names(rows, f"{of}instance"), _PART)
+
+
+def endpoints(rows: pa.Table, of: str = "") -> pa.Array:
+    return pc.binary_join_element_wise(services(rows, of), names(rows, f"{of}endpoint"), _PART)
+
+
+def _relation(of: Callable[[pa.Table, str], pa.Array]) -> Callable[[pa.Table], pa.Array]:
+    return lambda rows: pc.binary_join_element_wise(of(rows, FROM), of(rows, ""), _RELATION)
+
+
+def _endpoint_relation(rows: pa.Table) -> pa.Array:
+    ends = [(services(rows, of), names(rows, f"{of}endpoint")) for of in (FROM, "")]
+    return pc.binary_join_element_wise(*ends[0], *ends[1], _RELATION)
+
+
+ENTITY_IDS: Final[Mapping[Entity, Callable[[pa.Table], pa.Array]]] = {
+    Entity.SERVICE: services,
+    Entity.INSTANCE: instances,
+    Entity.ENDPOINT: endpoints,
+    Entity.SERVICE_RELATION: _relation(services),
+    Entity.INSTANCE_RELATION: _relation(instances),
+    Entity.ENDPOINT_RELATION: _endpoint_relation,
+}
+
+_WHITESPACE: Final = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
+
+
+def _named(column: str) -> str:
+    """To look for every kind of blank costs more than all the rest: only what begins oddly is."""
+    return f"""base64(encode(CASE WHEN ascii({column}) BETWEEN 33 AND 126 THEN {column}
+        WHEN trim({column}, '{_WHITESPACE}') = '' THEN '{BLANK}' ELSE {column} END))"""
+
+
+SERVICE_NAME: Final = _named("service")
+SEGMENT_SERVICE: Final = f"{SERVICE_NAME} || '.1'"
+SEGMENT_INSTANCE: Final = f"{SEGMENT_SERVICE} || '_' || {_named('instance')}"
+SEGMENT_ENDPOINT: Final = f"{SEGMENT_SERVICE} || '_' || {_named('endpoint')}"

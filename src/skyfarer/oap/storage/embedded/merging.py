@@ -1,0 +1,128 @@
+"""Wide rows merged in Arrow: sums, extremes and tables of the rows of one key become one row.
+
+Plain columns go through Arrow's own grouping. A table is taken apart into (group, key, value),
+added up by sorting, and put together again; there is no loop over rows in Python. Sums of 64-bit
+numbers wrap around, as Java's do: a number that grows too large must not stop a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.storage import KEYS_MAX, Merge
+
+TABLE: Final = pa.map_(pa.string(), pa.int64())
+_ROW: Final = "row number"  # with a blank, which no column has
+
+Numbers = npt.NDArray[np.int64]
+
+
+def merged(
+    rows: pa.Table,
+    keys: Sequence[str],
+    merges: Mapping[str, Merge],
+    bounds: Mapping[str, int] = MappingProxyType({}),
+    stored_count: int = 0,
+) -> pa.Table:
+    """One row per distinct `keys`, with the columns of `merges`; a null counts as none.
+
+    The first `stored_count` rows are the stored ones: their keys come first where a table has more
+    than its bound.
+    """
+    rows = rows.combine_chunks()
+    tables = [name for name in merges if rows.schema.field(name).type == TABLE]
+    wanted = [(name, merge.value) for name, merge in merges.items() if name not in tables]
+    numbered = rows.drop_columns(tables).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+    grouped = numbered.group_by(list(keys), use_threads=False).aggregate([*wanted, (_ROW, "list")])
+    groups = _groups(grouped[f"{_ROW}_list"].combine_chunks(), rows.num_rows)
+    columns = {name: grouped[name] for name in keys}
+    columns |= {name: grouped[f"{name}_{function}"] for name, function in wanted}
+    for name in tables:
+        entries = _entries(rows[name].combine_chunks(), groups, stored_count)
+        added = _bounded(_added(entries), bounds.get(name, KEYS_MAX))
+        columns[name] = _tables(added, grouped.num_rows)
+    return pa.table(columns)
+
+
+class _Entries(NamedTuple):
+    """Of tables, side by side: `labels` are places in `texts`."""
+
+    groups: Numbers
+    labels: Numbers
+    values: Numbers
+    new: npt.NDArray[np.bool_]  # that no stored row had
+    texts: pa.Array
+
+
+def _groups(members: pa.ListArray, count: int) -> Numbers:
+    """Row → the group that has it among its members."""
+    groups = np.empty(count, np.int64)
+    groups[members.flatten().to_numpy()] = pc.list_parent_indices(members).to_numpy()
+    return groups
+
+
+def _entries(tables: pa.MapArray, groups: Numbers, stored_count: int) -> _Entries:
+    valid = tables.is_valid()
+    rows, tables = np.flatnonzero(valid.to_numpy(zero_copy_only=False)), tables.filter(valid)
+    owners = np.repeat(rows, np.diff(tables.offsets.to_numpy()))
+    labels = tables.keys.dictionary_encode()
+    return _Entries(
+        groups=groups[owners],
+        labels=labels.indices.to_numpy().astype(np.int64),
+        values=tables.items.fill_null(0).to_numpy(),
+        new=owners >= stored_count,
+        texts=labels.dictionary,
+    )
+
+
+def _added(entries: _Entries) -> _Entries:
+    """One a group and label, in the order of groups."""
+    width = max(len(entries.texts), 1)
+    places = entries.groups * width + entries.labels
+    order = np.argsort(places, kind="stable")
+    first = np.flatnonzero(np.diff(places[order], prepend=-1))
+    if not len(first):
+        return entries
+    places = places[order][first]
+    return _Entries(
+        groups=places // width,
+        labels=places % width,
+        values=np.add.reduceat(entries.values[order], first),
+        new=entries.new[order][first],  # stored rows are the first of all
+        texts=entries.texts,
+    )
+
+
+def _bounded(entries: _Entries, keys_max: int) -> _Entries:
+    """At most so many of a group, old ones before new ones."""
+    _, starts, counts = np.unique(entries.groups, return_index=True, return_counts=True)
+    if not len(counts) or counts.max() <= keys_max:
+        return entries
+    ranks = np.empty(len(entries.texts), np.int64)
+    ranks[pc.sort_indices(entries.texts).to_numpy()] = np.arange(len(ranks))
+    order = np.lexsort((ranks[entries.labels], entries.new, entries.groups))
+    kept = order[np.arange(len(order)) - np.repeat(starts, counts) < keys_max]
+    return entries._replace(
+        groups=entries.groups[kept],
+        labels=entries.labels[kept],
+        values=entries.values[kept],
+        new=entries.new[kept],
+    )
+
+
+def _tables(entries: _Entries, groups_count: int) -> pa.MapArray:
+    """A group's entries as a table; null where there is none."""
+    offsets = np.searchsorted(entries.groups, np.arange(groups_count + 1)).astype(np.int32)
+    return pa.MapArray.from_arrays(
+        pa.array(offsets),
+        entries.texts.take(pa.array(entries.labels)),
+        pa.array(entries.values),
+        mask=pa.array(np.diff(offsets) == 0),
+    )

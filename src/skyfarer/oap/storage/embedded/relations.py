@@ -1,0 +1,173 @@
+"""Relations: who called whom, one table a kind, detect point and day, minutes, hours and days.
+
+    service_relation_{server,client}_side_<day>           source_service_id, dest_service_id,
+                                                          component_ids
+    service_instance_relation_{server,client}_side_<day>  the same ids, and those of the instances
+    endpoint_relation_server_side_<day>                   source_endpoint, dest_endpoint,
+                                                          component_id
+
+Each also has entity_id and time_bucket, its key. What a relation was seen with adds up for
+services; a relation of endpoints keeps the component that was told first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, TypeAlias
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.entities import ENTITIES, DetectPoint, Entity
+from skyfarer.oap.core.storage import RELATIONS_MAX, Relation
+from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
+from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded.entities import (
+    ENTITY_IDS,
+    FROM,
+    endpoints,
+    instances,
+    services,
+)
+from skyfarer.oap.storage.embedded.merging import Numbers
+from skyfarer.oap.storage.embedded.traces import bounded
+
+_TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
+    (Entity.SERVICE_RELATION, DetectPoint.SERVER): "service_relation_server_side",
+    (Entity.SERVICE_RELATION, DetectPoint.CLIENT): "service_relation_client_side",
+    (Entity.INSTANCE_RELATION, DetectPoint.SERVER): "service_instance_relation_server_side",
+    (Entity.INSTANCE_RELATION, DetectPoint.CLIENT): "service_instance_relation_client_side",
+    (Entity.ENDPOINT_RELATION, DetectPoint.SERVER): "endpoint_relation_server_side",
+}
+_Ids: TypeAlias = Callable[[pa.Table, str], pa.Array]
+_SERVICES: Final[Mapping[str, tuple[_Ids, str]]] = {
+    "source_service_id": (services, FROM),
+    "dest_service_id": (services, ""),
+}
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """`ids`: the first two are what a search goes by, the last two are the ends."""
+
+    ids: Mapping[str, tuple[_Ids, str]]
+    column: str = ""  # of components, with its type
+    told: str = ""  # that column, of the rows of a batch
+    again: str = "NOTHING"  # what to do when the relation is known
+    components: str = "[]::INTEGER[]"
+
+
+_SHAPES: Final[Mapping[Entity, _Shape]] = {
+    Entity.SERVICE_RELATION: _Shape(
+        ids=_SERVICES,
+        column=", component_ids INTEGER[]",
+        told=", list_sort(list(DISTINCT component)) AS component_ids",
+        again="""UPDATE SET component_ids = list_sort(list_distinct(
+            list_concat(component_ids, excluded.component_ids)))
+            WHERE NOT list_has_all(component_ids, excluded.component_ids)""",
+        components="component_ids",
+    ),
+    Entity.INSTANCE_RELATION: _Shape(
+        ids={
+            **_SERVICES,
+            "source_service_instance_id": (instances, FROM),
+            "dest_service_instance_id": (instances, ""),
+        }
+    ),
+    Entity.ENDPOINT_RELATION: _Shape(
+        ids={"source_endpoint": (endpoints, FROM), "dest_endpoint": (endpoints, "")},
+        column=", component_id INTEGER",
+        told=", min(component) AS component_id",
+        components="[component_id]",
+    ),
+}
+
+SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if entity in _SHAPES)
+
+
+class RelationReads(ABC):
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    def relations(
+        self,
+        entity: Entity,
+        detect_point: DetectPoint,
+        start_bucket: int,
+        end_bucket: int,
+        of: Collection[str] | None = None,
+    ) -> list[Relation]:
+        days = days_of(start_bucket, end_bucket)
+        if (kind := _TABLES.get((entity, detect_point))) is None:
+            return []
+        cursor = self._cursor()
+        with bounded(cursor):
+            present = schema.present(cursor)
+            tables = [table for day in days if (table := f"{kind}_{day:08d}") in present]
+            if not tables:
+                return []
+            asked = {"start": start_bucket, "end": end_bucket, "limit": RELATIONS_MAX}
+            values = {**asked, "of": None if of is None else list(of)}
+            rows = cursor.execute(_selection(entity, tables), values).fetchall()
+        return [
+            Relation(identifier, source, dest, detect_point, tuple(components))
+            for identifier, source, dest, components in rows
+        ]
+
+
+def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
+    """Inside the caller's transaction; `buckets` are the minutes of the rows."""
+    if source not in SOURCES:
+        return
+    entity = ENTITIES[source]
+    shape = _SHAPES[entity]
+    columns = {"entity_id": ENTITY_IDS[entity](rows), "bucket": pa.array(buckets)}
+    columns |= {name: made(rows, of) for name, (made, of) in shape.ids.items()}
+    columns |= {name: rows[name] for name in ("component", "detect_point")}
+    cursor.register("related", pa.table(columns))
+    points = set(pc.unique(rows["detect_point"]).to_pylist())
+    days = np.unique(buckets // PRECISIONS[-1]).tolist()
+    kinds = [(point, kind) for (of, point), kind in _TABLES.items() if of is entity]
+    for day, (point, kind) in product(days, kinds):
+        if point in points:
+            _store(cursor, shape, point, f"{kind}_{day:08d}", day)
+
+
+def _store(
+    cursor: duckdb.DuckDBPyConnection, shape: _Shape, point: DetectPoint, table: str, day: int
+) -> None:
+    columns = ", ".join(f"{name} VARCHAR NOT NULL" for name in shape.ids)
+    ids = ", ".join(shape.ids)
+    cursor.execute(
+        f"""CREATE TABLE IF NOT EXISTS {table} (
+        entity_id VARCHAR, time_bucket BIGINT, {columns}{shape.column},
+        PRIMARY KEY (entity_id, time_bucket))"""
+    )
+    cursor.execute(
+        f"""INSERT INTO {table} BY NAME
+        SELECT entity_id, time_bucket, {ids}{shape.told}
+        FROM (SELECT *, unnest([bucket, bucket // 100, bucket // 10000]) AS time_bucket
+              FROM related WHERE detect_point = ? AND bucket // 10000 = ?)
+        GROUP BY ALL ON CONFLICT DO {shape.again}""",
+        [point.value, day],
+    )
+
+
+def _selection(entity: Entity, tables: Iterable[str]) -> str:
+    shape = _SHAPES[entity]
+    by_source, by_dest, *_ = shape.ids
+    *_, source, dest = shape.ids
+    days = " UNION ALL ".join(
+        f"""SELECT entity_id, {source} AS source, {dest} AS dest, {shape.components} AS components
+        FROM {table} WHERE time_bucket BETWEEN $start AND $end AND ($of IS NULL
+            OR list_contains($of, {by_source}) OR list_contains($of, {by_dest}))"""
+        for table in tables
+    )
+    return f"""SELECT entity_id, any_value(source), any_value(dest),
+        list_sort(list_distinct(flatten(list(components))))
+        FROM ({days}) GROUP BY entity_id ORDER BY entity_id LIMIT $limit"""

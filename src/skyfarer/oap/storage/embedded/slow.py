@@ -1,0 +1,80 @@
+"""The slowest statements and commands of each entity and minute, in one table a day and kind.
+
+A batch's are added, and whatever is then beyond the bound in the minutes it touched is taken out:
+what once was beyond it can never come back, so exactly the slowest stay. There is no primary key,
+since rows are deleted in the transaction that adds others; ids are unique in a batch here, and a
+segment comes only once.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+
+import duckdb
+
+from skyfarer.oap.core.slow import SLOWEST_MAX, STATEMENT_CHARS_MAX, Slow, SlowStatement
+from skyfarer.oap.core.time_bucket import day_of
+from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded.entities import SERVICE_NAME
+from skyfarer.oap.storage.embedded.traces import bounded
+
+
+def store(cursor: duckdb.DuckDBPyConnection, what: Slow, day: int) -> None:
+    """Those of the `incoming` rows of that day."""
+    table = _table(what, day)
+    cursor.execute(
+        f"""CREATE TABLE IF NOT EXISTS {table} (
+        id VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, statement VARCHAR NOT NULL,
+        latency BIGINT NOT NULL, trace_id VARCHAR NOT NULL, timestamp BIGINT NOT NULL,
+        time_bucket BIGINT NOT NULL)"""
+    )
+    cursor.execute(
+        f"""INSERT INTO {table}
+        SELECT id, {SERVICE_NAME} || '.{int(what.normal)}', statement[:{STATEMENT_CHARS_MAX}],
+            latency, trace_id, start_time, bucket * 100 + start_time // 1000 % 60
+        FROM incoming WHERE what = $what AND bucket // 10000 = $day
+        QUALIFY row_number() OVER (PARTITION BY id ORDER BY latency DESC) = 1""",
+        {"what": what.name, "day": day},
+    )
+    cursor.execute(
+        f"""DELETE FROM {table} WHERE id IN (
+        SELECT id FROM {table} WHERE time_bucket // 100 IN (SELECT DISTINCT bucket FROM incoming)
+        QUALIFY row_number() OVER (
+            PARTITION BY entity_id, time_bucket // 100 ORDER BY latency DESC, id
+        ) > {SLOWEST_MAX})"""
+    )
+
+
+class SlowReads(ABC):
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    def slowest(
+        self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
+    ) -> list[SlowStatement]:
+        cursor = self._cursor()
+        with bounded(cursor):
+            tables = _tables(cursor, what, between)
+            if not tables:
+                return []
+            everything = " UNION ALL ".join(f"SELECT * FROM {table}" for table in tables)
+            rows = cursor.execute(
+                f"""SELECT id, entity_id, statement, latency, trace_id, timestamp
+                FROM ({everything}) WHERE time_bucket BETWEEN $first AND $last
+                AND ($entity IS NULL OR entity_id = $entity)
+                ORDER BY latency DESC, id LIMIT $limit""",
+                {"first": between[0], "last": between[1], "entity": entity_id, "limit": limit},
+            )
+            return [SlowStatement(*row) for row in rows.fetchall()]
+
+
+def _table(what: Slow, day: int) -> str:
+    return f"{what.value}_{day:08d}"
+
+
+def _tables(cursor: duckdb.DuckDBPyConnection, what: Slow, between: tuple[int, int]) -> list[str]:
+    first, last = (day_of(second // 100) for second in between)
+    pattern = re.compile(f"{what.value}_([0-9]{{8}})")
+    found = (pattern.fullmatch(name) for name in schema.present(cursor))
+    return [one[0] for one in found if one and first <= int(one[1]) <= last]

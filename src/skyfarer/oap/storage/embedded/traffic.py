@@ -1,0 +1,54 @@
+"""What there is: services, instances and endpoints, from the rows that speak of them.
+
+service_traffic   a row a name and layer, keyed by the layer's number; time_bucket is its first sign
+instance_traffic  a row an instance; time_bucket and last_ping are its first and last sign
+endpoint_traffic  a row an endpoint, the same; one merely heard of has last_ping 0
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from skyfarer.oap.core.entities import ENDPOINT_META, SERVICE_META
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
+from skyfarer.oap.storage.embedded.merging import Numbers
+
+SOURCES: Final = frozenset({"Service", "ServiceInstance", "Endpoint", SERVICE_META, ENDPOINT_META})
+_NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)
+_SERVICES: Final = f"""INSERT INTO service_traffic
+    SELECT part || '.' || layer, service_id, name,
+        coalesce(MAP {{{_NAMES}}}[layer], '{Layer.UNDEFINED.name}'), min(bucket)
+    FROM heard GROUP BY ALL
+    ON CONFLICT DO UPDATE SET time_bucket = excluded.time_bucket
+    WHERE time_bucket > excluded.time_bucket"""
+_PARTS: Final = """INSERT INTO {kind}_traffic BY NAME
+    SELECT id, service_id, name, min(bucket) AS time_bucket, {last_ping} AS last_ping
+    FROM heard WHERE name <> '' GROUP BY ALL
+    ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
+        time_bucket = least(time_bucket, excluded.time_bucket)
+    WHERE last_ping < excluded.last_ping OR time_bucket > excluded.time_bucket"""
+_INSTANCES: Final = _PARTS.format(kind="instance", last_ping="max(bucket)")
+_ENDPOINTS: Final = _PARTS.format(kind="endpoint", last_ping="max(bucket)")
+_ENDPOINTS_HEARD_OF: Final = _PARTS.format(kind="endpoint", last_ping="0")
+
+
+def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
+    """Inside the caller's transaction; `buckets` are the minutes of the rows."""
+    columns = {"bucket": pa.array(buckets), "service_id": services(rows)}
+    if source in ("Service", SERVICE_META):
+        columns |= {"part": names(rows, "service"), "layer": rows["layer"], "name": rows["service"]}
+        statement = _SERVICES
+    elif source == "ServiceInstance":
+        columns |= {"id": instances(rows), "name": rows["instance"]}
+        statement = _INSTANCES
+    elif source in ("Endpoint", ENDPOINT_META):
+        columns |= {"id": endpoints(rows), "name": rows["endpoint"]}
+        statement = _ENDPOINTS if source == "Endpoint" else _ENDPOINTS_HEARD_OF
+    else:
+        return
+    cursor.register("heard", pa.table(columns))
+    cursor.execute(statement)

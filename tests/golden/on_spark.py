@@ -1,0 +1,118 @@
+"""The same analysis by the pipeline: decoding, Spark, and the folding of what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from golden.seen import Of, Seen, entity_name, merged
+from skyfarer.base.units import MIB
+from skyfarer.oap.core.storage import Deltas
+from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.oal.values import Columns
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
+from skyfarer.oap.pipeline.folding import folded
+from skyfarer.oap.pipeline.lowering import deltas
+from skyfarer.oap.pipeline.sources.rows import rows
+from skyfarer.queue.reader import Reader
+from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.writer import Writer
+from skyfarer.testing.plain_analysis import Row, Rules
+from skyfarer.wire.messages import SegmentObject
+from skyfarer.wire.rpc import Kind
+
+COLUMNS = ["reason", "segment"]
+"""Of the decoded rows: what traffic is made from."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    segments: Sequence[SegmentObject]
+    rules: Rules
+
+
+def seen_by_spark(
+    spark: SparkSession,
+    directory: Path,
+    batches: Iterable[Batch],
+    plan: Plan,
+    apdex: Mapping[str, int],
+) -> Seen:
+    """Rows are made once, and kept for the columns that are counted from them."""
+    wanted = wanted_by(plan)
+    every = reduce(
+        DataFrame.unionByName,
+        (
+            emitted(
+                _decoded(spark, directory / str(number), batch.segments),
+                _settings(batch.rules),
+                wanted,
+                _aliases(spark, batch.rules),
+            )
+            for number, batch in enumerate(batches)
+        ),
+    )
+    every.persist()
+    found = [*map(_row, every.toArrow().to_pylist())]
+    counted = folded(deltas(every, plan, attribute(wanted), apdex).toArrow(), plan)
+    every.unpersist()
+    return Seen(found, _columns(counted, plan))
+
+
+def _settings(rules: Rules) -> AnalysisSettings:
+    return AnalysisSettings(
+        naming=NamingSettings(
+            rules.service_chars_max, rules.instance_chars_max, rules.endpoint_chars_max
+        ),
+        gateways=rules.gateways,
+        no_upstream_components=tuple(sorted(rules.no_upstream_components)),
+        trace_analysis=rules.trace_analysis,
+    )
+
+
+def _decoded(spark: SparkSession, directory: Path, segments: Sequence[SegmentObject]) -> DataFrame:
+    writer = Writer(QueueSettings(directory, MIB, 8 * MIB, record_bytes_max=MIB // 4))
+    writer.start()
+    writer.append(Kind.SEGMENT, [one.SerializeToString() for one in segments])
+    reader = Reader(directory)
+    reader.start()
+    batches = [batch for run in reader.runs(0, reader.writing()) for batch in rows(run)]
+    found = spark.createDataFrame(pa.Table.from_batches(batches).select(COLUMNS))
+    reader.stop()
+    writer.stop(1)
+    return found
+
+
+def _aliases(spark: SparkSession, rules: Rules) -> DataFrame | None:
+    names = ("address", "alias_service", "alias_instance")
+    known = [dict(zip(names, (a, *alias), strict=True)) for a, alias in rules.aliases.items()]
+    return spark.createDataFrame(pa.Table.from_pylist(known)) if known else None
+
+
+def _row(found: dict[str, Any]) -> Row:
+    """Without what only this way of analysing has."""
+    return {name: value for name, value in found.items() if not name.startswith("tag_")}
+
+
+def _columns(counted: Mapping[str, Deltas], plan: Plan) -> dict[Of, Columns]:
+    """By the names of a script: an entity that has several components is one."""
+    parts: dict[Of, list[Columns]] = {}
+    with_metrics = {source.source for source in plan.sources}
+    for source in counted.keys() & with_metrics:
+        for row in counted[source].rows.to_pylist():
+            of = Of(source, entity_name({**row, "source": source}), row["minute"])
+            parts.setdefault(of, []).append(_values(row, counted[source].merges))
+    return {of: merged(plan, of.source, its) for of, its in parts.items()}
+
+
+def _values(row: Mapping[str, Any], names: Iterable[str]) -> Columns:
+    found = {name: row[name] for name in names if row[name] is not None}
+    return {k: dict(v) if isinstance(v, list) else v for k, v in found.items()}

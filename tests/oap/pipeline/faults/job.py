@@ -1,0 +1,131 @@
+"""An analysis job as a process of its own, whose fates are its arguments after the directory:
+`moment/time/deed`, deeds being those of `DEEDS`. In its second batch one worker of Python's dies.
+
+It ends by itself: 0 when all that is queued is stored, 3 when the job has given up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import psutil
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from oap.pipeline.bench import PLAN, SETTINGS
+from oap.pipeline.faults.line import Fate, MortalStorage, Toll, storage_of
+from oap.pipeline.faults.work import BATCH, BATCHES, NOW
+from skyfarer.oap.pipeline import job as room
+from skyfarer.oap.pipeline.session import SparkSettings
+from skyfarer.oap.pipeline.sources.queue import QueueSource, QueueStreamReader
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing.clock import HandClock
+
+DEADLINE_S = 240
+GIVEN_UP = 3
+WORKER_DIED = "a worker has died"
+"""The name of a file beside the queue."""
+
+
+class MortalReader(QueueStreamReader):
+    """Its worker dies once, half way through the second batch."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._died = Path(options["directory"]).parent / WORKER_DIED
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        for rows in super().read(partition):
+            yield rows
+            if getattr(partition, "start", 0) >= BATCH:
+                with suppress(FileExistsError):
+                    self._died.touch(exist_ok=False)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class MortalSource(QueueSource):
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return MortalReader(self.options)
+
+
+def kill_all(_: Path) -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def kill_jvm(_: Path) -> None:
+    (jvm,) = [one for one in psutil.Process().children() if "java" in one.name()]
+    jvm.kill()
+
+
+def lose_checkpoint(directory: Path) -> None:
+    shutil.rmtree(directory / "spark" / "checkpoint")
+
+
+DEEDS: dict[str, Callable[[Path], None]] = {
+    "kill all": kill_all,
+    "kill the JVM": kill_jvm,
+    "lose the checkpoint": lose_checkpoint,
+}
+
+
+def toll_of(directory: Path, told: Sequence[str]) -> Toll:
+    split = [one.split("/") for one in told]
+    fates = [Fate(moment, int(n), partial(DEEDS[deed], directory)) for moment, n, deed in split]
+
+    def toll(moment: str) -> None:
+        for fate in fates:
+            fate(moment)
+
+    return toll
+
+
+def run(directory: Path, storage: MortalStorage) -> int:
+    settings = room.JobSettings(
+        *(directory / "queue", "analysis"),
+        SparkSettings("local[2]", "512m", 1, directory / "spark"),
+        records_max=BATCH,
+        splits=1,
+        plan=PLAN,
+        analysis=SETTINGS,
+    )
+    given_up: SimpleQueue[str] = SimpleQueue()
+    job = room.AnalysisJob(
+        *(settings, storage, storage, Registry(), Health(), HandClock(NOW)),
+        failed=given_up.put,
+        applied=lambda: None,
+    )
+    job.start()
+    queue_id = job._queue.queue_id
+    deadline = time.monotonic() + DEADLINE_S
+    while storage.applied(queue_id) < BATCHES * BATCH and time.monotonic() < deadline:
+        with suppress(Empty):
+            print(given_up.get(timeout=0.1), flush=True)
+            os._exit(GIVEN_UP)  # there is no JVM to say goodbye to
+    job.stop(30)
+    return 0
+
+
+def main(directory: Path, *told: str) -> int:
+    room.QueueSource = MortalSource  # type: ignore[misc]
+    storage = MortalStorage(toll_of(directory, told))
+    storage.start(storage_of(directory), UTC)
+    try:
+        return run(directory, storage)
+    finally:
+        storage.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,0 +1,90 @@
+"""The driver dies between any two steps of a batch: the next start ends where it would have."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from oap.pipeline.faults.line import (
+    BEGIN,
+    COMMIT,
+    COMMITTED,
+    METRICS,
+    RELEASE,
+    RELEASED,
+    SEARCH,
+    STATEMENT,
+    Fate,
+    Killed,
+    Line,
+    Tables,
+    contents,
+    dying,
+)
+from oap.pipeline.faults.work import BATCH, BATCHES
+from skyfarer.oap.pipeline.metrics import Metrics
+
+DEATHS = (
+    *((SEARCH, 1), (METRICS, 1), (BEGIN, 1), (STATEMENT, 1), (STATEMENT, 30), (COMMIT, 1)),
+    *((COMMITTED, 1), (METRICS, 1), (RELEASE, 1), (COMMIT, 2), (RELEASED, 1)),
+)
+EACH = 12
+"""Of so many moments of a transaction one is looked at."""
+
+
+def test_a_driver_killed_at_any_step_of_a_batch_leaves_the_tables_of_one_never_killed(
+    filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    life = shutil.copytree(filled, tmp_path / "0")
+    for number, (moment, time) in enumerate(DEATHS, start=1):
+        left = tmp_path / str(number)
+        fate = Fate(moment, time, dying(life, left))
+        with Line(life, spark, metrics, fate) as line, pytest.raises(Killed):
+            line.run()
+        life = left
+    with Line(life, spark, metrics) as line:
+        assert 0 < line.applied() < BATCHES * BATCH, "no batch is left, or none was ever stored"
+        line.run()
+        assert line.consumer.committed() == BATCHES * BATCH
+    assert contents(life) == undisturbed
+
+
+def test_whoever_opens_the_file_of_the_dead_finds_whole_batches_only(
+    filled: Path, spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    life = shutil.copytree(filled, tmp_path / "life")
+    images = Images(life, tmp_path)
+    with Line(life, spark, metrics, images) as line:
+        line.run(batches=2)
+    whole = {batch: contents(image) for batch, image in images.whole.items()}
+    whole[2] = contents(life)
+    assert whole[0] != whole[1] != whole[2]
+    assert len(images.taken) > 10
+    for moment, batches, image in images.taken:
+        assert contents(image) == whole[batches], f"half a batch {moment}"
+
+
+class Images:
+    """The storage as it is at many moments, each with the number of batches that were stored."""
+
+    def __init__(self, life: Path, beside: Path) -> None:
+        self._storage, self._beside = life / "storage", beside
+        self._moments = self._batches = 0
+        self.whole: dict[int, Path] = {}
+        self.taken: list[tuple[str, int, Path]] = []
+
+    def __call__(self, moment: str) -> None:
+        self._moments += 1
+        self._batches += moment == COMMITTED
+        if moment == SEARCH:
+            self.whole[self._batches] = self._image()
+        elif moment != STATEMENT or self._moments % EACH == 0:
+            self.taken.append((moment, self._batches, self._image()))
+
+    def _image(self) -> Path:
+        image = self._beside / str(self._moments)
+        shutil.copytree(self._storage, image / "storage")
+        return image

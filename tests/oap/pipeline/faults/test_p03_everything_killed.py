@@ -1,0 +1,73 @@
+"""Real processes and real kills: a worker, the whole group, the JVM; and a checkpoint in ruins.
+
+One queue goes through all of it, so that few JVMs are started, and at the end its tables are those
+of a run that nothing happened to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from oap.pipeline.faults import job
+from oap.pipeline.faults.line import COMMIT, COMMITTED, METRICS, Line, Tables, contents
+from oap.pipeline.faults.work import BATCH, BATCHES
+from skyfarer.oap.pipeline.metrics import Metrics
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.soak]
+
+
+def lived(directory: Path, *fates: str) -> tuple[int, str]:
+    """Exit code and output of a job."""
+    path = os.pathsep.join(part for part in sys.path if part)
+    with subprocess.Popen(
+        [sys.executable, "-m", job.__name__, str(directory), *fates],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=400)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, said
+
+
+def ruin(checkpoint: Path) -> None:
+    """As a power cut leaves files, as a bad disk does, and not at all."""
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+    assert {path.parent.name for path in files} >= {"offsets", "commits"}
+    for number, file in enumerate(files):
+        if number % 3 == 2:
+            file.unlink()
+        else:
+            file.write_bytes([b"", b"\xff\x00 no such thing"][number % 3])
+    (checkpoint / "offsets" / "99").write_text("v1\n{}\n{}")
+
+
+def test_killed_workers_groups_and_jvms_and_ruined_checkpoints_change_no_table(
+    filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    life = shutil.copytree(filled, tmp_path / "life")
+    code, said = lived(life, f"{COMMIT}/3/kill all")
+    assert code == -signal.SIGKILL, said
+    assert (life / job.WORKER_DIED).exists()
+    assert "analysis failed at record" in said
+    ruin(life / "spark" / "checkpoint")
+    code, said = lived(life, f"{COMMITTED}/1/lose the checkpoint", f"{METRICS}/2/kill the JVM")
+    assert code == job.GIVEN_UP, said
+    assert "Spark's JVM is gone" in said
+    with Line(life, spark, metrics) as line:
+        assert line.applied() == (BATCHES - 2) * BATCH
+        line.run()
+    assert contents(life) == undisturbed

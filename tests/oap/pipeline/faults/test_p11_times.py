@@ -1,0 +1,67 @@
+"""Clocks that are wrong, and data that comes late: each record by itself, and nothing waits."""
+
+from __future__ import annotations
+
+from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
+from skyfarer.oap.core.storage import Applied
+from skyfarer.oap.pipeline.analysis.times import DAY_MS, FUTURE_MS_MAX
+from skyfarer.telemetry import table
+from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import SegmentObject
+
+NOW = NOON + 3_600_000
+OLDEST, NEWEST = NOW - 7 * DAY_MS, NOW + FUTURE_MS_MAX
+
+
+def at(identifier: str, start_ms: int) -> SegmentObject:
+    return segment("shop", "shop-1", "/pay", start_ms, 0, segment_id=identifier)
+
+
+def days(bench: Bench, pattern: str) -> list[str]:
+    """The tables there are of a name."""
+    query = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE ? ORDER BY 1"
+    return [name for (name,) in bench.storage._cursor().execute(query, [pattern]).fetchall()]
+
+
+def test_late_goes_to_its_bucket_expired_is_given_up_and_future_is_parked(bench: Bench) -> None:
+    ahead = [at("ahead", NEWEST + 1), at("in a week", NOW + 7 * DAY_MS)]
+    bench.append(at("now", NOON), ahead[0], at("expired", OLDEST - 1), at("epoch", 0))
+    bench.append(at("oldest", OLDEST), at("newest", NEWEST), ahead[1], at("now too", NOON))
+    bench.apply()
+    assert bench.progress() == Applied(8, 4, {"future": 2, "expired": 2})
+    assert bench.consumer.committed() == 8
+    assert bench.parked() == [
+        (1, "future", ahead[0].SerializeToString()),
+        (6, "future", ahead[1].SerializeToString()),
+    ]
+    assert bench.calls() == {BUCKET: Calls(2, 0, 0)}
+    assert [row[0] for row in bench.stored()] == ["newest", "now", "now too"]
+    assert days(bench, "segment_2%") == ["segment_20261108", "segment_20261115"]
+    assert days(bench, "metrics_service_2%") == [
+        *("metrics_service_20261108", "metrics_service_20261115"),
+    ]
+    assert [one for one in bench.storage.services(None) if one.id == SHOP]
+    counted = {
+        outcome: bench.registry.value(table.PIPELINE_RECORDS, outcome=outcome)
+        for outcome in ("stored", "parked", "expired", "duplicate")
+    }
+    assert counted == {"stored": 4, "parked": 2, "expired": 2, "duplicate": 0}
+
+
+def test_one_wrong_clock_moves_no_border_for_those_that_come_after_it(bench: Bench) -> None:
+    bench.append(at("ahead", NOW + 7 * DAY_MS))
+    bench.apply()
+    bench.append(at("late", OLDEST), at("now", NOON))
+    bench.apply()
+    assert bench.progress() == Applied(3, 2, {"future": 1})
+    assert bench.calls() == {BUCKET: Calls(1, 0, 0)}
+
+
+def test_what_was_ahead_is_of_its_time_when_the_clock_has_come_there(bench: Bench) -> None:
+    bench.append(at("ahead", NEWEST + 1), at("late", OLDEST))
+    bench.apply()
+    assert bench.progress() == Applied(2, 1, {"future": 1})
+    bench.clock.seconds += 1
+    bench.append(at("ahead", NEWEST + 1), at("late", OLDEST), at("late too", OLDEST))
+    bench.apply()
+    assert bench.progress() == Applied(5, 2, {"future": 1, "expired": 2})

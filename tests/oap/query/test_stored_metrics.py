@@ -1,0 +1,140 @@
+"""Metrics that were stored as the pipeline stores them, asked for by HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from contracts.storage_contract import TABLE, batch, delta, deltas_of
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.storage import Deltas, Merge
+from skyfarer.oap.oal.interpreter import accumulate, values
+from skyfarer.oap.oal.plan import Operation, Plan, SourcePlan
+
+MERGES = {
+    **dict.fromkeys((Operation.MAX, Operation.MAX_DOUBLE), Merge.MAX),
+    **dict.fromkeys((Operation.MIN, Operation.MIN_DOUBLE), Merge.MIN),
+}
+STEPS = {
+    "MINUTE": ("2026-11-15 0800", "2026-11-15 0802", 1),
+    "HOUR": ("2026-11-15 08", "2026-11-15 08", 60),
+    "DAY": ("2026-11-15", "2026-11-15", 1440),
+}
+
+
+def call(latency: int, status: bool, endpoint: str, **more: Any) -> dict[str, Any]:
+    row = {"name": "cart", "latency": latency, "status": status, "endpointName": endpoint}
+    return row | {"type": "HTTP", "tag": {}, "detectPoint": "CLIENT"} | more
+
+
+# Two batches of two minutes, eight and two past; the second brings more of both.
+BATCHES = (
+    {0: [call(30, True, "/a"), call(1700, True, "/b")], 2: [call(620, False, "/a")]},
+    {0: [call(95, False, "/a")], 2: [call(5, True, "/c"), call(40, True, "/a")]},
+)
+
+
+def deltas(plan: SourcePlan, minute: int, rows: Mapping[int, Any], **entity: Any) -> Deltas:
+    """What the analysis makes of the rows of each minute."""
+    found = {after: accumulate(plan, calls) for after, calls in rows.items()}
+    merges = {a.column: MERGES.get(a.operation, Merge.SUM) for a in plan.accumulators}
+    types: dict[str, pa.DataType] = {}
+    for column in merges:
+        value = next((each[column] for each in found.values() if column in each), 0)
+        types[column] = TABLE if isinstance(value, Mapping) else pa.scalar(value).type
+    lines = [
+        delta(minute + after, **entity)
+        | {name: list(v.items()) if isinstance(v, Mapping) else v for name, v in columns.items()}
+        for after, columns in found.items()
+    ]
+    return deltas_of(lines, merges, types)
+
+
+def source_plan(plan: Plan, source: str) -> SourcePlan:
+    return next(one for one in plan.sources if one.source == source)
+
+
+def store(shelf: Any, plan: SourcePlan, minute: int, **entity: Any) -> None:
+    for rows in BATCHES:
+        applied = shelf.storage.applied("queue-a")
+        metrics = {plan.source: deltas(plan, minute, rows, **entity)}
+        shelf.storage.apply(batch(applied, applied + 1, metrics=metrics))
+
+
+def asked(shelf: Any, plan: SourcePlan, entity: dict[str, Any], step: str) -> list[dict[str, Any]]:
+    """By point: metric → value as text, or label → value as text."""
+    start, end, _ = STEPS[step]
+    fields = "\n".join(
+        f'{metric.name}: execExpression(expression: "{metric.name}", entity: $e, duration: $d)'
+        " { error type results { metric { labels { key value } } values { value } } }"
+        for metric in plan.metrics
+    )
+    query = f"query ($e: Entity!, $d: Duration!) {{ {fields} }}"
+    data = shelf.ask(query, e=entity, d={"start": start, "end": end, "step": step})
+    points: list[dict[str, Any]] = []
+    for name, result in data.items():
+        assert (result["type"], result["error"]) == ("TIME_SERIES_VALUES", None)
+        for series in result["results"]:
+            label = "".join(
+                f"{{{one['key']}={one['value']}}}" for one in series["metric"]["labels"]
+            )
+            for number, value in enumerate(series["values"]):
+                points += [{} for _ in range(number + 1 - len(points))]
+                if value["value"] is not None:
+                    points[number][name + label] = value["value"]
+    return points
+
+
+def expected(plan: SourcePlan, rows: list[Any], minutes: int) -> dict[str, str]:
+    shown: dict[str, str] = {}
+    for name, value in values(plan, accumulate(plan, rows), minutes).items():
+        if isinstance(value, Mapping):
+            shown |= {
+                name + (label if label.startswith("{") else f"{{_={label}}}"): str(number)
+                for label, number in value.items()
+            }
+        else:
+            shown[name] = (
+                f"{value:.3f}".rstrip("0").rstrip(".") if "." in str(value) else str(value)
+            )
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("source", "stored", "entity"),
+    [
+        ("Service", {}, {}),
+        (
+            "ServiceRelation",
+            {
+                "service": "stock",
+                "layer": Layer.VIRTUAL_DATABASE,
+                "from_layer": Layer.GENERAL,
+                "component": 7,
+                "detect_point": "CLIENT",
+            },
+            {"destServiceName": "stock", "destNormal": False},
+        ),
+    ],
+)
+def test_what_batches_brought_is_read_by_the_minute_the_hour_and_the_day(
+    shelf, plan, fresh, eight, source, stored, entity
+):
+    of = source_plan(plan, source)
+    names = {"serviceName": fresh, "normal": True} | entity
+    origin = "from_service" if entity else "service"
+    store(shelf, of, eight // 60_000, **({"service": fresh} | stored | {origin: fresh}))
+    first, last = ([row for rows in BATCHES for row in rows[after]] for after in (0, 2))
+    by_step = {step: asked(shelf, of, names, step) for step in STEPS}
+    assert by_step["MINUTE"] == [expected(of, first, 1), {}, expected(of, last, 1)]
+    assert by_step["HOUR"] == [expected(of, first + last, 60)]
+    assert by_step["DAY"] == [expected(of, first + last, 1440)]
+
+
+def test_a_metric_of_a_source_that_nothing_fills_has_no_value(shelf, plan, fresh):
+    of = source_plan(plan, "ServiceInstanceJVMCPU")
+    entity = {"serviceName": fresh, "normal": True, "serviceInstanceName": "one"}
+    assert asked(shelf, of, entity, "MINUTE") == [{}, {}, {}]

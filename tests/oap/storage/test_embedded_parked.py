@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from contracts.parked_contract import ALL, RECORDS, ParkedContract, intended, park
+from skyfarer.oap.core.parked import DAMAGED
+from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.queue.run import CORRUPT, OVERFLOW
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
+    storage = EmbeddedStorage()
+    storage.start(tmp_path / "skyfarer.duckdb", UTC)
+    yield storage
+    storage.stop()
+
+
+class TestEmbeddedStorage(ParkedContract):
+    pass
+
+
+def test_numbers_and_their_producer_outlive_the_process(tmp_path: Path) -> None:
+    found: list[object] = []
+    for _ in range(2):
+        storage = EmbeddedStorage()
+        storage.start(tmp_path / "skyfarer.duckdb", UTC)
+        if not found:
+            park(storage, *RECORDS)
+        found.append((storage.retry_producer(), intended(storage), storage.parked_entries(ALL)))
+        storage.stop()
+    assert found[0] == found[1]
+
+
+def test_another_file_is_another_producer(storage: EmbeddedStorage, tmp_path: Path) -> None:
+    other = EmbeddedStorage()
+    other.start(tmp_path / "other.duckdb", UTC)
+    assert other.retry_producer() != storage.retry_producer()
+    other.stop()
+
+
+def test_the_queues_words_for_damaged_bytes_are_the_contracts() -> None:
+    assert DAMAGED == (CORRUPT, OVERFLOW)

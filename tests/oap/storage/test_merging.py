@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skyfarer.oap.core.storage import Merge
+from skyfarer.oap.storage.embedded.merging import TABLE, merged
+
+SCHEMA = pa.schema(
+    {
+        "key": pa.string(),
+        "bucket": pa.int64(),
+        "added": pa.int64(),
+        "least": pa.int64(),
+        "most": pa.float64(),
+        "table": TABLE,
+    }
+)
+MERGES = {"added": Merge.SUM, "least": Merge.MIN, "most": Merge.MAX, "table": Merge.SUM}
+SMALL = st.none() | st.integers(-9, 9)
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(["a", "b", ""]),
+            "bucket": st.integers(1, 2),
+            "added": SMALL,
+            "least": SMALL,
+            "most": st.none() | st.integers(-9, 9).map(float),
+            "table": st.none() | st.dictionaries(st.sampled_from("xyzé"), SMALL, max_size=4),
+        }
+    ),
+    max_size=12,
+)
+
+
+def plainly(rows: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
+    """The same, one row after the other."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    with_both = {"added": lambda a, b: a + b, "least": min, "most": max}
+    for row in rows:
+        into = found.setdefault((row["key"], row["bucket"]), dict.fromkeys(MERGES))
+        for name, both in with_both.items():
+            told = [value for value in (into[name], row[name]) if value is not None]
+            into[name] = both(*told) if len(told) == 2 else next(iter(told), None)
+        for label, value in (row["table"] or {}).items():
+            into["table"] = into["table"] or {}
+            into["table"][label] = into["table"].get(label, 0) + (value or 0)
+    return found
+
+
+@given(ROWS, st.integers(0, 3), st.integers(0, 3))
+def test_rows_of_one_key_become_what_adding_them_one_by_one_gives(
+    rows: list[dict[str, Any]], skipped: int, chunks: int
+) -> None:
+    table = pa.Table.from_pylist(rows, schema=SCHEMA).slice(skipped)
+    if chunks:
+        table = pa.concat_tables([table.slice(0, chunks), table.slice(chunks)])
+    result = merged(table, ("key", "bucket"), MERGES)
+    got = {
+        (row.pop("key"), row.pop("bucket")): {**row, "table": row["table"] and dict(row["table"])}
+        for row in result.to_pylist()
+    }
+    assert got == plainly(rows[skipped:])
+    assert result.num_rows == len(got)
+
+
+def test_large_numbers_are_added_exactly() -> None:
+    rows = [{"key": "a", "bucket": 1, "table": {"x": 2**53}, "added": 2**53}] * 2
+    rows.append({"key": "a", "bucket": 1, "table": {"x": 1}, "added": 1})
+    (row,) = merged(
+        pa.Table.from_pylist(rows, schema=SCHEMA), ("key", "bucket"), MERGES
+    ).to_pylist()
+    assert row["added"] == 2**54 + 1
+    assert row["table"] == [("x", 2**54 + 1)]
+
+
+def test_a_table_keeps_its_stored_keys_and_takes_new_ones_by_text() -> None:
+    tables = [{"z": 1, "m": 1}, {"b": 1}, {"é": 5, "a": 2, "z": 3}, {"c": 1, "b": 1}]
+    rows = [{"key": "ab"[n % 2], "bucket": 1, "table": one} for n, one in enumerate(tables)]
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    merges = {"table": Merge.SUM}
+    result = merged(table, ("key", "bucket"), merges, {"table": 3}, stored_count=2)
+    found = {row["key"]: dict(row["table"]) for row in result.to_pylist()}
+    assert found == {"a": {"z": 4, "m": 1, "a": 2}, "b": {"b": 2, "c": 1}}
+    for keys_max, expected in ((1, {"m": 1}), (2, {"z": 4, "m": 1})):
+        result = merged(table, ("key", "bucket"), merges, {"table": keys_max}, stored_count=2)
+        (row,) = (row for row in result.to_pylist() if row["key"] == "a")
+        assert dict(row["table"]) == expected
