@@ -47,7 +47,7 @@ def test_a_hundred_thousand_names_are_stored_in_bounded_memory_beside_a_good_cli
             good = segment("sane", "sane-1", "/buy", now_ms, 7, segment_id=f"sane-{first}")
             collect(iter([good.SerializeToString()]), timeout=30)
     calls = NAMES // A_CALL
-    oap.await_applied(books["accepted"] + NAMES + calls)
+    oap.await_applied(books["accepted"] + NAMES + calls, timeout_s=400.0)
     gained = ledger_since(books, oap.ledger())
     assert gained == {"accepted": NAMES + calls, "delivered": NAMES + calls, "dropped": {}}
     assert resident(oap) - before < GROWTH_BYTES_MAX

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
@@ -289,15 +290,20 @@ def test_more_calls_than_streams_wait_their_turn(
 def test_what_a_cancelled_call_had_sent_stays_kept(pair: tuple[Any, Client]) -> None:
     serving, client = pair
     release = threading.Event()
-    appended = threading.Event()
-    serving.fault = lambda payloads: appended.set()
+    appended: SimpleQueue[bytes] = SimpleQueue()
+
+    def note(payloads: Sequence[bytes]) -> None:
+        for one in payloads:
+            appended.put(bytes(one))
+
+    serving.fault = note
 
     def slow() -> Iterator[bytes]:
         yield from [b"one", b"two"]
         release.wait(TIMEOUT_S)
 
     call = client.channel.stream_unary(COLLECT).future(slow())
-    assert appended.wait(TIMEOUT_S)
+    assert [appended.get(timeout=TIMEOUT_S) for _ in range(2)] == [b"one", b"two"]
     client.unary(KEEP_ALIVE, b"behind the messages")
     call.cancel()
     release.set()
