@@ -23,7 +23,7 @@ class Seen:
     """For one writer at a time: `begin`, any number of `fresh`, and `settle` once all is durable.
 
     What was not settled is forgotten with the next `begin`. Past KEYS_MAX rows it starts afresh,
-    which costs time and nothing else.
+    with none of a batch that has more by itself: that costs time and nothing else.
     """
 
     def __init__(self) -> None:
@@ -44,5 +44,10 @@ class Seen:
         return found
 
     def settle(self) -> None:
-        crowded = len(self._known) + len(self._new) > KEYS_MAX
-        self._known = self._new if crowded else self._known | self._new
+        if len(self._new) > KEYS_MAX:
+            self._known = set()
+        elif len(self._known) + len(self._new) > KEYS_MAX:
+            self._known = self._new
+        else:
+            self._known |= self._new
+        self._new = set()
