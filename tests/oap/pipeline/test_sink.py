@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
 from skyfarer.base.errors import PermanentError
@@ -72,6 +74,22 @@ def test_a_batch_that_overlaps_what_is_stored_adds_only_the_rest(bench: Bench) -
     bench.apply(start=0)
     assert bench.calls() == {BUCKET: Calls(3, 30, 0)}
     assert bench.progress() == Applied(3, 3, {})
+
+
+def test_spark_compiles_nothing_for_a_batch_like_the_one_before(
+    bench: Bench, spark: SparkSession
+) -> None:
+    """An expression that differs by one constant, or was only made again, would be compiled anew:
+    half the time of a small batch."""
+    jvm: Any = spark._jvm
+    compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    times = []
+    for name in "abc":
+        bench.append(shop(name))
+        bench.apply()
+        bench.clock.seconds += 61.0
+        times.append(compiled.getCount())
+    assert 0 < times[1] == times[2]
 
 
 def test_a_batch_with_a_gap_is_refused_and_stores_nothing(bench: Bench) -> None:

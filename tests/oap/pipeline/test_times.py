@@ -1,42 +1,29 @@
-"""Which segments are of their time. All cases go through Spark as one table."""
+"""Which segments are of their time."""
 
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from skyfarer.oap.pipeline.analysis.times import DAY_MS, EXPIRED, FUTURE_MS_MAX, timely, window
+from skyfarer.oap.pipeline.times import DAY_MS, EXPIRED, FUTURE_MS_MAX, timely, window
 
 NOW = 1_794_744_000_000
 TAKEN = window(NOW, days_kept=7)
 OLDEST, NEWEST = NOW - 7 * DAY_MS, NOW + FUTURE_MS_MAX
 
-Spans = list[tuple[int, int]]
 
-
-def reasons(spark: SparkSession, *cases: tuple[Spans | None, str | None]) -> list[str | None]:
-    """The code of the reason of each; a case is (start, end) of its spans and a reason it has."""
-    span = pa.struct({"startTime": pa.int64(), "endTime": pa.int64()})
-    schema = pa.schema(
-        {
-            "number": pa.int64(),
-            "segment": pa.struct({"spans": pa.list_(span)}),
-            "reason": pa.string(),
-        }
-    )
-    rows = [
-        {"number": number, "segment": _segment(spans), "reason": reason}
-        for number, (spans, reason) in enumerate(cases)
+def reasons(*cases: tuple[int | None, int | None, str | None]) -> list[str | None]:
+    """The code of the reason of each, its first and its last time and a reason that it has."""
+    columns = [list(column) for column in zip(*cases, strict=True)]
+    names = {"start_time": pa.int64(), "last_time": pa.int64(), "reason": pa.string()}
+    rows = pa.table(columns, schema=pa.schema(names))
+    found, untimely = timely(rows, TAKEN)
+    told = found["reason"].to_pylist()
+    assert [one for one in told if one is not None] == [
+        one
+        for one, (_, _, had) in zip(told, cases, strict=True)
+        if had is not None or one in untimely["reason"].to_pylist()
     ]
-    table = pa.Table.from_pylist(rows, schema=schema)
-    found = timely(spark.createDataFrame(table), TAKEN).toArrow().sort_by("number")
-    return [reason and reason.partition(":")[0] for reason in found["reason"].to_pylist()]
-
-
-def _segment(spans: Spans | None) -> dict[str, list[dict[str, int]]] | None:
-    if spans is None:
-        return None
-    return {"spans": [{"startTime": start, "endTime": end} for start, end in spans]}
+    return [reason and reason.partition(":")[0] for reason in told]
 
 
 def test_the_window_is_the_days_kept_and_what_clocks_differ_by() -> None:
@@ -44,31 +31,26 @@ def test_the_window_is_the_days_kept_and_what_clocks_differ_by() -> None:
     assert FUTURE_MS_MAX == 10 * 60_000
 
 
-def test_a_segment_is_of_its_time_ahead_of_it_or_expired_to_the_millisecond(
-    spark: SparkSession,
-) -> None:
-    now = (NOW, NOW + 5)
+def test_a_segment_is_of_its_time_ahead_of_it_or_expired_to_the_millisecond() -> None:
     assert reasons(
-        spark,
-        ([now], None),
-        ([(OLDEST, NOW)], None),
-        ([(OLDEST - 1, NOW)], None),
-        ([(NOW, NEWEST)], None),
-        ([(NOW, NEWEST + 1)], None),
-        ([(NEWEST + 1, NOW)], None),
-        ([now, (NOW, NEWEST + 1)], None),
-        ([now, (OLDEST - 1, NOW)], None),
-        ([(OLDEST - 1, NOW), (NEWEST + 1, NEWEST + 2)], None),
-        ([(NOW, OLDEST - 1)], None),
-        ([(0, 0)], None),
-    ) == [
-        *(None, None, EXPIRED, None, "future", "future", "future", EXPIRED, "future"),
-        *(None, EXPIRED),
-    ]
+        (NOW, NOW + 5, None),
+        (OLDEST, NOW, None),
+        (OLDEST - 1, NOW, None),
+        (NOW, NEWEST, None),
+        (NOW, NEWEST + 1, None),
+        (OLDEST - 1, NEWEST + 1, None),
+        (0, 0, None),
+    ) == [None, None, EXPIRED, None, "future", "future", EXPIRED]
 
 
-def test_what_has_a_reason_keeps_it_and_what_is_no_segment_has_none(spark: SparkSession) -> None:
-    ahead: Spans = [(NEWEST + 1, NEWEST + 2)]
+def test_what_has_a_reason_keeps_it_and_what_is_no_segment_has_none() -> None:
     assert reasons(
-        spark, (ahead, "implausible: x"), (None, None), (None, "undecodable"), ([], None)
-    ) == ["implausible", None, "undecodable", None]
+        (NEWEST, NEWEST + 1, "implausible: x"), (None, None, None), (None, None, "undecodable")
+    ) == ["implausible", None, "undecodable"]
+
+
+def test_rows_that_are_all_of_their_time_are_left_as_they_are() -> None:
+    rows = pa.table({"start_time": [NOW], "last_time": [NOW], "reason": pa.nulls(1, pa.string())})
+    found, untimely = timely(rows, TAKEN)
+    assert found is rows
+    assert untimely.num_rows == 0

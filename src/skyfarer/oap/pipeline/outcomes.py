@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.storage import Analysed, Parked
-from skyfarer.oap.pipeline.analysis.times import EXPIRED
+from skyfarer.oap.pipeline.times import EXPIRED
 
 Unsound: TypeAlias = tuple[int, int, str]
 """Sequence, kind and reason of a record."""

@@ -32,7 +32,6 @@ from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
-from skyfarer.oap.pipeline.analysis.times import EXPIRED, timely, window
 from skyfarer.oap.pipeline.inventory import registrations
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.outcomes import (
@@ -47,6 +46,7 @@ from skyfarer.oap.pipeline.payloads import Payloads
 from skyfarer.oap.pipeline.sampling import sampled
 from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.rows import UNANALYSED
+from skyfarer.oap.pipeline.times import EXPIRED, timely, window
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.telemetry import table
@@ -94,21 +94,31 @@ class BatchSink:
         started = self._clock.monotonic_s()
         partition = self._queue.queue_id
         first = self._storage.applied(partition)
-        decoded = batch.where(F.col("sequence") >= first).persist()
+        decoded = batch.persist()
         try:
-            fresh = self._timely(decoded)
-            rows = self._records(fresh)
-            if rows.num_rows:
-                self._apply(fresh, rows, first)
+            self._apply(*self._fresh(decoded, first), first)
         finally:
             decoded.unpersist()
         self._registry.inc(table.PIPELINE_BATCHES)
         spent_s = self._clock.monotonic_s() - started
         self._registry.set(table.PIPELINE_BATCH_SECONDS, spent_s)
 
+    def _fresh(self, decoded: DataFrame, first: int) -> tuple[DataFrame, pa.Table]:
+        """What storage has not applied: mostly all, and then nothing has to be said to Spark."""
+        rows = self._records(decoded)
+        applied = pc.less(rows["sequence"], first)
+        if pc.any(applied).as_py():
+            rows = rows.filter(pc.invert(applied))
+            decoded = decoded.where(F.col("sequence") >= first)
+        return decoded, rows
+
     def _apply(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
+        if not rows.num_rows:
+            return
         kinds = frozenset(pc.unique(rows["kind"]).to_pylist())
         fresh, rows = self._one_form(fresh, rows, kinds)
+        taken = window(self._clock.now_ms(), self._settings.days_kept)
+        rows, untimely = timely(rows, taken)
         end = checked_end(rows, first)
         minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
@@ -129,7 +139,7 @@ class BatchSink:
             segments=self._with_bytes(chosen),
             unsampled=unsampled,
             slow=slow,
-            metrics=self._deltas(fresh, repeated) if segments.num_rows else {},
+            metrics=self._deltas(fresh, repeated, untimely) if segments.num_rows else {},
             records=kept,
             inventories=_inventories(fresh, kinds),
             heartbeats=heartbeats(rows, minute),
@@ -151,15 +161,12 @@ class BatchSink:
     def _told(self) -> tuple[Column, ...]:
         return told(self._settings.naming, self._settings.kept)
 
-    def _timely(self, rows: DataFrame) -> DataFrame:
-        return timely(rows, window(self._clock.now_ms(), self._settings.days_kept))
-
     def _one_form(
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
     ) -> tuple[DataFrame, pa.Table]:
         """Both with the segments of every protocol; the rows in the order of the queue."""
         if others := sorted(TRANSLATED.intersection(kinds)):
-            fresh = self._timely(one_form(fresh, kinds, self._inventories))
+            fresh = one_form(fresh, kinds, self._inventories)
             chosen = fresh.where(F.col("kind").isin(others))
             translated = self._records(chosen)
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
@@ -195,11 +202,12 @@ class BatchSink:
         whole = whole.append_column("data_binary", self._payloads.many(whole["sequence"]))
         return pa.concat_tables([whole, spans.select(whole.schema.names)])
 
-    def _deltas(self, fresh: DataFrame, repeated: pa.Table) -> dict[str, Deltas]:
-        if repeated.num_rows:
-            places = repeated.select(["sequence", "part"])
-            known = F.broadcast(fresh.sparkSession.createDataFrame(places))
-            fresh = fresh.join(known, ["sequence", "part"], "left_anti")
+    def _deltas(self, fresh: DataFrame, *but: pa.Table) -> dict[str, Deltas]:
+        """Of all the segments `but` these."""
+        places = pa.concat_tables(one.select(["sequence", "part"]) for one in but)
+        if places.num_rows:
+            others = F.broadcast(fresh.sparkSession.createDataFrame(places))
+            fresh = fresh.join(others, ["sequence", "part"], "left_anti")
         return self._metrics.of(fresh, self._storage.aliases())
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
 from skyfarer.oap.core.storage import Applied
-from skyfarer.oap.pipeline.analysis.times import DAY_MS, FUTURE_MS_MAX
+from skyfarer.oap.pipeline.times import DAY_MS, FUTURE_MS_MAX
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject

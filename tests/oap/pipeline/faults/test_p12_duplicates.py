@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from oap.pipeline.bench import NOON
 from oap.pipeline.faults.line import Line, Tables, contents
 from oap.pipeline.faults.work import NOW, fill, pairs
-from skyfarer.oap.pipeline.analysis.times import DAY_MS
 from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.oap.pipeline.times import DAY_MS
 
 OWN = ("source_offset", "source_dropped")
 """The ledger counts records, and so resends too."""

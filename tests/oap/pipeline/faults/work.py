@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from oap.pipeline.bench import NOON
 from skyfarer.base.units import MIB
-from skyfarer.oap.pipeline.analysis.times import DAY_MS
+from skyfarer.oap.pipeline.times import DAY_MS
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.traces import Exit, cache, caller, database, produce, segment

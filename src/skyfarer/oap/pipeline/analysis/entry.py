@@ -35,8 +35,7 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
     """
     spans = F.col("segment.spans")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
-    start = F.array_min(F.transform(spans, lambda s: s["startTime"]))
-    end = F.array_max(F.transform(spans, lambda s: s["endTime"]))
+    start, end = F.array_min(spans["startTime"]), F.array_max(spans["endTime"])
     return (
         *map(F.col, ("sequence", "part", "kind", "reason", "data")),
         F.col("segment.traceSegmentId").alias("segment_id"),
@@ -49,6 +48,7 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
             naming.endpoint_chars_max,
         ).alias("endpoint"),
         start.alias("start_time"),
+        F.greatest(end, F.array_max(spans["startTime"])).alias("last_time"),
         F.try_subtract(end, start).alias("latency"),
         failed(spans, kept.failed_by).alias("is_error"),
         found_by(spans, kept.searchable_tags).alias("tags"),
