@@ -57,20 +57,26 @@ class Spans:
         self._called = (F.col("span_type") == SpanType.Exit) & (F.col("peer") == F.col("address"))
         asked = {f"tag_{n}": tags.last(key) for n, key in enumerate(wanted.tag_keys)}
         logic = {"logic": F.when(_has_logic() & F.lit(settings.trace_analysis), F.col("tags"))}
-        facts = {**_call(), **_virtual(names), **asked, **logic}
+        facts = {**_call(), **_virtual(), **asked, **logic}
         left = (*_LEFT, "tag_list") if wanted.tags else _LEFT
         self._facts = (*map(F.col, left), *named(facts))
         self._peer, self._alias = named(_peer(settings)), named(_peer_by_alias(settings))
-        self._once = _once()
+        self._tagged = named(_tagged())
+        self._left = {
+            "virtual_service": names.service(F.col("virtual_service")),
+            "virtual_endpoint": names.endpoint(F.col("virtual_endpoint")),
+            "once": _once(),
+        }
 
     def of(self, rows: DataFrame, aliases: DataFrame | None) -> DataFrame:
         """Rows that cannot be analysed, and those of other kinds, have no spans."""
         spans = rows.where(self._sound).select(*self._segments).where(self._known)
         read = spans.select("service", "instance", *self._fields)
         if aliases is not None:
-            read = read.join(F.broadcast(aliases), self._called, "left").drop("address")
+            read = read.join(F.broadcast(aliases), self._called, "left")
+        read = read.select("*", *self._tagged)
         made = read.select(*self._facts, *(self._peer if aliases is None else self._alias))
-        return made.withColumn("once", self._once)
+        return made.withColumns(self._left)
 
 
 _LEFT: Final = (
@@ -143,37 +149,46 @@ def _peer_by_alias(settings: AnalysisSettings) -> Mapping[str, Column]:
     }
 
 
-def _virtual(names: Names) -> Mapping[str, Column]:
+def _tagged() -> Mapping[str, Column]:
+    """What `_virtual` reads more than once: each look in the tags would be planned as often."""
+    return {
+        "cache_type": nonblank(tags.last(tags.CACHE_TYPE)),
+        "cache_op": tags.last(tags.CACHE_OPERATION),
+        "topic": nonblank(tags.last(tags.MQ_TOPIC)),
+        "queue": nonblank(tags.last(tags.MQ_QUEUE)),
+        "late": tags.last(tags.TRANSMISSION),
+        "sender": nonblank(F.get("refs", F.lit(0))["networkAddressUsedAtPeer"]),
+    }
+
+
+def _virtual() -> Mapping[str, Column]:
     """The service is null for a span that stands for none."""
     peer, entry = F.col("peer"), F.col("span_type") == SpanType.Entry
     database, cache, mq = (
         F.col("span_layer") == layer
         for layer in (SpanLayer.Database, SpanLayer.Cache, SpanLayer.MQ)
     )
-    type_ = nonblank(tags.last(tags.CACHE_TYPE))
+    type_ = F.col("cache_type")
     local = F.concat(type_, F.lit("-local"))
-    broker = F.coalesce(nonblank(F.get("refs", F.lit(0))["networkAddressUsedAtPeer"]), peer)
-    topic, queue = (nonblank(tags.last(key)) for key in (tags.MQ_TOPIC, tags.MQ_QUEUE))
-    late = tags.whole(tags.last(tags.TRANSMISSION), "long")
+    broker = F.coalesce("sender", peer)
+    late = tags.whole(F.col("late"), "long")
     done = F.when(entry, "Consume").otherwise("Produce")
     return {
-        "virtual_service": names.service(
-            F.when(database, peer)
-            .when(cache, F.when(type_.isNotNull(), F.coalesce(nonblank(peer), local)))
-            .when(mq & entry, nonblank(broker))
-            .when(mq & (F.col("span_type") == SpanType.Exit), nonblank(peer))
-        ),
+        "virtual_service": F.when(database, peer)
+        .when(cache, F.when(type_.isNotNull(), F.coalesce(nonblank(peer), local)))
+        .when(mq & entry, nonblank(broker))
+        .when(mq & (F.col("span_type") == SpanType.Exit), nonblank(peer)),
         "virtual_layer": F.when(database, int(Layer.VIRTUAL_DATABASE))
         .when(cache, int(Layer.VIRTUAL_CACHE))
         .otherwise(int(Layer.VIRTUAL_MQ)),
-        "virtual_endpoint": F.when(mq, names.endpoint(F.concat_ws("/", topic, queue))),
+        "virtual_endpoint": F.when(mq, F.concat_ws("/", "topic", "queue")),
         "operation": F.when(cache, _operation()).when(mq, done),
         "transmission_latency": F.when(mq, F.coalesce(late, F.lit(0))).otherwise(0).cast("long"),
     }
 
 
 def _operation() -> Column:
-    written = tags.last(tags.CACHE_OPERATION)
+    written = F.col("cache_op")
     return F.when(written == "write", "Write").when(written == "read", "Read").otherwise("Others")
 
 
