@@ -52,6 +52,7 @@ class Lane:
 
 LANES = (
     Lane("programs", ("tests/e2e", "tests/cli"), nice=0),
+    Lane("analysis", ("tests/oap/pipeline",), nice=5),
     Lane("rooms", ("tests",), nice=5),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
     Lane("queue", ("tests/queue",), nice=10),
