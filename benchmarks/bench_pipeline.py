@@ -98,7 +98,8 @@ def run_stream(session: SparkSession, queue: Path, said: Path) -> Iterator[tuple
         direct = deltas(session.read.parquet(str(said)), PLAN, read, None).toArrow()
         times.append((own, time.monotonic() - started))
         keys = [(name, "ascending") for name in streamed.schema.names]
-        assert streamed.sort_by(keys) == direct.sort_by(keys), "the two aggregations differ"
+        # Not as tables: what is read from Parquet may always be null.
+        assert streamed.sort_by(keys).columns == direct.sort_by(keys).columns, "the two differ"
         ended[0] = time.monotonic()
         if len(times) == BATCHES:
             done.set()
