@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 
 from oap.receivers.answers.shelf import Shelf, inventory_of
+from oap.receivers.no_tasks import NothingConfigured
 from skyfarer.base.clock import SystemClock
 from skyfarer.base.units import MIB
 from skyfarer.oap.core.inventory import Inventory
-from skyfarer.oap.core.tasks import NothingConfigured
 from skyfarer.oap.receivers.answering import HOLD_BACK_S, Answering
 from skyfarer.oap.receivers.answers.desk import Desk
 from skyfarer.oap.receivers.answers.naming import NameLengths

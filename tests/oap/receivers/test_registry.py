@@ -9,6 +9,7 @@ import grpc
 import pyarrow as pa
 
 from oap.receivers.answers.shelf import inventory_of
+from oap.receivers.no_tasks import NothingConfigured
 from skyfarer.oap.boot.providers.cluster import StandaloneProvider
 from skyfarer.oap.boot.providers.core import CoreProvider, Node
 from skyfarer.oap.boot.providers.questions import Questions
@@ -18,7 +19,6 @@ from skyfarer.oap.boot.settings import CoreConfig, DuckDBConfig, NoKeys, Sharing
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Modules, Provider
 from skyfarer.oap.core.storage import Analysed, Writer
-from skyfarer.oap.core.tasks import NothingConfigured
 from skyfarer.queue.reader import Reader
 from skyfarer.wire.messages import v2_register
 

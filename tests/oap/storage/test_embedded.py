@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,14 +18,6 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
-    storage = EmbeddedStorage()
-    storage.start(tmp_path / "skyfarer.duckdb", UTC)
-    yield storage
-    storage.stop()
 
 
 class TestEmbeddedStorage(StorageContract):

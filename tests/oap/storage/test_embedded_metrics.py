@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
 
@@ -12,14 +11,6 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.storage.embedded import EmbeddedStorage, seen
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
-    storage = EmbeddedStorage()
-    storage.start(tmp_path / "skyfarer.duckdb", UTC)
-    yield storage
-    storage.stop()
 
 
 class TestEmbeddedMetrics(MetricsContract):

@@ -1,23 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
-
-import pytest
 
 from contracts.parked_contract import ALL, RECORDS, ParkedContract, intended, park
 from skyfarer.oap.core.parked import DAMAGED
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.queue.run import CORRUPT, OVERFLOW
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
-    storage = EmbeddedStorage()
-    storage.start(tmp_path / "skyfarer.duckdb", UTC)
-    yield storage
-    storage.stop()
 
 
 class TestEmbeddedStorage(ParkedContract):

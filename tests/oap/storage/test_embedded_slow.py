@@ -1,21 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC
-from pathlib import Path
-
-import pytest
-
 from contracts.slow_contract import SlowContract
-from skyfarer.oap.storage.embedded import EmbeddedStorage
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
-    storage = EmbeddedStorage()
-    storage.start(tmp_path / "skyfarer.duckdb", UTC)
-    yield storage
-    storage.stop()
 
 
 class TestEmbeddedSlow(SlowContract):

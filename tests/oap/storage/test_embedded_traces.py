@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC
-from pathlib import Path
-
 import pytest
 
 from contracts.storage_contract import batch, segment
@@ -11,14 +7,6 @@ from contracts.trace_contract import TraceContract
 from skyfarer.base.errors import RetryableError
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.oap.storage.embedded.traces import bounded
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
-    storage = EmbeddedStorage()
-    storage.start(tmp_path / "skyfarer.duckdb", UTC)
-    yield storage
-    storage.stop()
 
 
 class TestEmbeddedTraces(TraceContract):

@@ -113,10 +113,3 @@ class TaskTables(Protocol):
         """As it is stored: later created, if the service has one of the same millisecond, since an
         agent asks by that time. PermanentError when another one of the service is under way then:
         agents do one at a time."""
-
-
-class NothingConfigured:
-    """A `TaskReader` of an OAP in which no task can be made yet."""
-
-    def commands(self, _query: TaskQuery) -> Sequence[AgentCommand]:
-        return ()

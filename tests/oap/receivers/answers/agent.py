@@ -8,8 +8,9 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from oap.receivers.answers.shelf import Shelf
+from oap.receivers.no_tasks import NothingConfigured
 from skyfarer.oap.core.inventory import Inventory
-from skyfarer.oap.core.tasks import AgentCommand, NothingConfigured, TaskQuery
+from skyfarer.oap.core.tasks import AgentCommand, TaskQuery
 from skyfarer.oap.receivers.answers.desk import Desk
 from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.oap.receivers.answers.outcome import Outcome

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oap.receivers.answers.agent import Agent, Told
 from oap.receivers.answers.shelf import Shelf
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.tasks import AgentCommand, NothingConfigured, TaskKind, TaskQuery
+from skyfarer.oap.core.tasks import AgentCommand, TaskKind, TaskQuery
 from skyfarer.oap.receivers.answers.desk import Desk
 from skyfarer.oap.receivers.answers.naming import NameLengths
 from skyfarer.oap.receivers.process import KEPT
@@ -68,10 +68,6 @@ def test_what_there_is_to_do_is_told_as_commands(path: str) -> None:
         ("TaskId", "t"),
     ]
     assert tasks.queries == [query]
-
-
-def test_where_nothing_is_configured_nothing_is_to_be_done() -> None:
-    assert NothingConfigured().commands(TaskQuery(TaskKind.PROFILE, "shop")) == ()
 
 
 @settings(max_examples=300, deadline=None)
