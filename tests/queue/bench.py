@@ -61,7 +61,8 @@ class Bench:
         return sorted(self.directory.glob("*.seg"))
 
     def close(self) -> None:
-        for part in self._open:
+        parts, self._open = self._open, []
+        for part in parts:
             part.stop(0.0)
 
     def _started(self, part: P) -> P:
