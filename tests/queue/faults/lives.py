@@ -15,7 +15,14 @@ from skyfarer.testing.kill_points import BEGINS, Tell, on_both_cores, run_apart,
 from ..bench import Bench
 from .deaths import ROOM, Facts, Line, files, killed_apart, remains, share_of
 
-BATCHES = [[1000, 0, 1500], [3000, 3000, 3000], [40] * 3, [4000, 4000], [4000, 4000, 4000]]
+BATCHES = [
+    [1000, 0, 1500],
+    [3000, 3000, 3000],
+    [40] * 3,
+    [50],
+    [4000, 4000],
+    [4000, 4000, 4000],
+]
 ENDS = list(accumulate(map(len, BATCHES)))
 LAST_PHASE = f"append {len(BATCHES) - 1}"
 
