@@ -7,26 +7,10 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
-from skyfarer.base.units import KIB
-from skyfarer.queue.consumer import Consumer
-from skyfarer.queue.disk import Disk
-from skyfarer.queue.reader import Reader
-from skyfarer.queue.run import Run
-from skyfarer.queue.settings import QueueSettings
-from skyfarer.queue.writer import Writer
-
-P = TypeVar("P", Writer, Reader, Consumer)
-
-
-class UnsyncedDisk(Disk):
-    """A killed process needs no fsync, and thousands of small queues are made here."""
-
-    def sync(self, fd: int) -> None:
-        pass
+from .bench import Bench, UnsyncedDisk
 
 
 class TroubledDisk(UnsyncedDisk):
@@ -74,53 +58,6 @@ def failing(at_call: int, code: int = errno.ENOSPC) -> Callable[[int, str], None
     return trouble
 
 
-class Bench:
-    """One queue directory and the ways tests use it."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._open: list[Writer | Reader | Consumer] = []
-
-    def settings(self, **changes: object) -> QueueSettings:
-        shape: dict[str, object] = {
-            "segment_bytes": 16 * KIB,
-            "capacity_bytes": 64 * KIB,
-            "record_bytes_max": 4 * KIB,
-        }
-        return QueueSettings(self.directory, **(shape | changes))  # type: ignore[arg-type]
-
-    def writer(self, disk: Disk | None = None, **changes: object) -> Writer:
-        return self._started(Writer(self.settings(**changes), disk or UnsyncedDisk()))
-
-    def reader(self) -> Reader:
-        return self._started(Reader(self.directory))
-
-    def consumer(self, name: str = "main") -> Consumer:
-        return self._started(Consumer(self.directory, name))
-
-    def runs(self, start: int = 0) -> list[Run]:
-        reader = self.reader()
-        return list(reader.runs(start, reader.writing()))
-
-    def records(self, start: int = 0) -> list[bytes]:
-        return [bytes(payload) for run in self.runs(start) for payload in run.payloads()]
-
-    def damaged(self) -> list[int]:
-        return [sequence for run in self.runs() for sequence in run.damaged]
-
-    def segment_paths(self) -> list[Path]:
-        return sorted(self.directory.glob("*.seg"))
-
-    def close(self) -> None:
-        for part in self._open:
-            part.stop(0.0)
-
-    def _started(self, part: P) -> P:
-        part.start()
-        self._open.append(part)
-        return part
-
-
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path / "queue")
@@ -143,12 +80,17 @@ def new_bench(tmp_path: Path) -> Iterator[Callable[[str], Bench]]:
 
 
 @pytest.fixture
-def memory_bench() -> Iterator[Callable[[str], Bench]]:
+def memory_place() -> Iterator[Path]:
     """In memory where the system has a file system for that: a kill knows no difference."""
     shared_memory = Path("/dev/shm")
     where = shared_memory if shared_memory.is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as place:
-        yield lambda name: Bench(Path(place) / name)
+        yield Path(place)
+
+
+@pytest.fixture
+def memory_bench(memory_place: Path) -> Callable[[str], Bench]:
+    return lambda name: Bench(memory_place / name)
 
 
 @pytest.fixture

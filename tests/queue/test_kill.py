@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from itertools import accumulate, islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -24,45 +24,24 @@ import skyfarer.queue
 from skyfarer.queue.errors import QueueFull
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, decode_segment_header
 from skyfarer.queue.meta import read_meta
+from skyfarer.testing.small_process import called_in_small_process
+
+from .lifetime import EVERYTHING, check_survival, kill_between_lines, life, payloads
 
 ROOM = str(Path(skyfarer.queue.__file__).parent)
-BATCHES = [[1000, 0, 1500], [3000, 3000, 3000], [40] * 5, [4000, 4000], [2500], [4000, 4000, 100]]
 POLICIES = pytest.mark.parametrize("policy", ["reject", "drop_oldest"])
-
-
-def payloads(number: int) -> list[bytes]:
-    return [(b"%d.%d/" % (number, n) * 1000)[:size] for n, size in enumerate(BATCHES[number])]
-
-
-EVERYTHING = [payload for number in range(len(BATCHES)) for payload in payloads(number)]
-
-
-def life(bench, disk, policy: str, report: Callable[[str, int], object]) -> None:
-    """Creation, appends, splits, commits, a restart, and reuse of the ring."""
-    writer = bench.writer(disk, when_full=policy)
-    consumer = bench.consumer()
-    for number in range(len(BATCHES)):
-        if number == 3:
-            writer.stop(0.0)
-            writer = bench.writer(disk, when_full=policy)
-        writer.append(1, payloads(number))
-        report("accepted", writer.writing)
-        if policy == "reject" or number == 2:
-            consumer.commit(writer.writing - 2)
-            report("committed", writer.writing - 2)
 
 
 def tell(pipe: int, *fact: object) -> None:
     os.write(pipe, json.dumps(fact).encode() + b"\n")
 
 
-def killed(bench, disk, policy: str, arm: Callable[[], None]) -> tuple[bool, int, int]:
-    """Runs the life in a child that `arm` or `disk` kills; what it reported before it died."""
+def killed(bench, disk, policy: str) -> tuple[bool, int, int]:
+    """Runs the life in a child that `disk` kills; what it reported before it died."""
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            arm()
             life(bench, disk, policy, partial(tell, there))
             os._exit(0)
         finally:
@@ -73,28 +52,6 @@ def killed(bench, disk, policy: str, arm: Callable[[], None]) -> tuple[bool, int
     _, status = os.waitpid(child, 0)
     assert status in (0, signal.SIGKILL)
     return status == 0, facts.get("accepted", 0), facts.get("committed", 0)
-
-
-def check_survival(bench, policy: str, accepted: int, committed: int) -> None:
-    seen = []
-    for _ in range(2):
-        writer = bench.writer(when_full=policy)
-        seen.append((writer.writing, writer.oldest, writer.dropped, bench.damaged()))
-        assert bench.records(writer.oldest) == EVERYTHING[writer.oldest : writer.writing]
-        bench.close()
-    assert seen[0] == seen[1]
-    writing, oldest, _, damaged = seen[0]
-    ends = accumulate(map(len, BATCHES))
-    assert accepted <= writing <= next((end for end in ends if end > accepted), accepted)
-    assert damaged == list(range(oldest))
-    writer, consumer = bench.writer(when_full=policy), bench.consumer()
-    assert committed <= consumer.committed() <= writing
-    if policy == "reject":
-        assert oldest <= consumer.committed()
-    consumer.commit(writing, {"overflow": max(0, oldest - consumer.committed())})
-    assert writer.append(2, [b"life goes on"]) == writing
-    assert bench.records(writing) == [b"life goes on"]
-    bench.close()
 
 
 def tracing(at_line: Callable[[str], None]) -> Callable[[], None]:
@@ -110,42 +67,9 @@ def tracing(at_line: Callable[[str], None]) -> Callable[[], None]:
     return lambda: sys.settrace(trace)
 
 
-def kill_at_line(target: int) -> Callable[[], None]:
-    left = target
-
-    def count(_: str) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return tracing(count)
-
-
-def lines_of_a_life(bench, policy: str) -> list[str]:
-    lines: list[str] = []
-    tracing(lines.append)()
-    try:
-        life(bench, None, policy, lambda *_: None)
-    finally:
-        sys.settrace(None)
-    bench.close()
-    return lines
-
-
 @POLICIES
-def test_a_kill_at_every_step_from_one_line_to_the_next_loses_nothing(memory_bench, policy):
-    """Each step of the room's code, the first time a life takes it."""
-    first_taken: dict[tuple[str, str], int] = {}
-    for number, step in enumerate(pairwise(lines_of_a_life(memory_bench("whole"), policy))):
-        first_taken.setdefault(step, number + 2)
-    assert len(first_taken) > 300
-    for line in first_taken.values():
-        bench = memory_bench("queue")
-        finished, accepted, committed = killed(bench, None, policy, kill_at_line(line))
-        assert not finished
-        check_survival(bench, policy, accepted, committed)
-        shutil.rmtree(bench.directory)
+def test_a_kill_at_every_step_from_one_line_to_the_next_loses_nothing(memory_place, policy):
+    assert called_in_small_process(kill_between_lines, str(memory_place), policy) > 600
 
 
 def kill_inside_call(target: int, done_bytes: int) -> Callable[[int, str], int | None]:
@@ -171,7 +95,7 @@ def test_a_kill_before_inside_or_after_any_write_loses_nothing(
     for call in range(1, healthy.calls + 1):
         bench = memory_bench("queue")
         disk = troubled_disk(kill_inside_call(call, done_bytes))
-        finished, accepted, committed = killed(bench, disk, policy, lambda: None)
+        finished, accepted, committed = killed(bench, disk, policy)
         assert not finished or call == healthy.calls
         check_survival(bench, policy, accepted, committed)
         shutil.rmtree(bench.directory)

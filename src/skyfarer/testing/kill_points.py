@@ -64,7 +64,7 @@ def steps_of(package: str, scenario: Scenario) -> Steps:
             steps.places.add((frame.f_code.co_filename + frame.f_code.co_qualname, frame.f_lasti))
         return step
 
-    _trace(package, step)
+    trace_steps(package, step)
     try:
         scenario(tell)
     finally:
@@ -82,7 +82,7 @@ def killed_at(package: str, point: tuple[str, int], scenario: Scenario) -> Death
             if value != BEGINS:
                 tell(name, value)
             elif name == kill_phase:
-                _trace(package, count)
+                trace_steps(package, count)
 
         scenario(listen)
 
@@ -102,10 +102,10 @@ def run_apart(scenario: Scenario) -> Death:
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
-        _answer(lambda: scenario(lambda name, value: _write(there, [name, value])))
+        end_after(lambda: scenario(lambda name, value: write_fact(there, [name, value])))
     os.close(there)
-    with os.fdopen(here) as pipe:
-        facts = dict(json.loads(line) for line in pipe)
+    with os.fdopen(here, "rb") as pipe:
+        facts = facts_in(pipe.read())
     _, status = os.waitpid(child, 0)
     if status not in (0, signal.SIGKILL):
         raise AssertionError(f"the scenario ended with wait status {status} after {facts}")
@@ -124,7 +124,7 @@ def on_both_cores(work: Callable[[int], Any]) -> list[Any]:
         if os.fork() == 0:
             gc.freeze()
             gc.disable()
-            _answer(partial(_report, there, work, share))
+            end_after(partial(_report, there, work, share))
         os.close(there)
         pipes.append(here)
     answers = []
@@ -137,7 +137,7 @@ def on_both_cores(work: Callable[[int], Any]) -> list[Any]:
     return answers
 
 
-def _answer(act: Callable[[], None]) -> None:
+def end_after(act: Callable[[], None]) -> None:
     """Ends the process. Without the parent's exit handlers: they belong to the parent."""
     end = 1
     try:
@@ -151,14 +151,19 @@ def _answer(act: Callable[[], None]) -> None:
 
 
 def _report(pipe: int, work: Callable[[int], Any], share: int) -> None:
-    _write(pipe, work(share))
+    write_fact(pipe, work(share))
 
 
-def _write(pipe: int, fact: object) -> None:
+def write_fact(pipe: int, fact: object) -> None:
     os.write(pipe, json.dumps(fact).encode() + b"\n")
 
 
-def _trace(package: str, step: Callable[[FrameType, str, Any], Any]) -> None:
+def facts_in(told: bytes) -> dict[str, int]:
+    """The last value told for each name."""
+    return dict(json.loads(line) for line in told.splitlines())
+
+
+def trace_steps(package: str, step: Callable[[FrameType, str, Any], Any]) -> None:
     def enter(frame: FrameType, _: str, __: Any) -> Any:
         if not frame.f_code.co_filename.startswith(package):
             return None
