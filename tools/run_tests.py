@@ -1,12 +1,12 @@
 """Runs every test, in lanes: each a pytest process of its own, all at once, so no core stands idle.
 
-The queue has lanes of its own because its tests die thousands of deaths in children forked from
+The queue has a lane of its own because its tests die thousands of deaths in children forked from
 pytest, and a fork costs what the process weighs: three times as much where Spark, Arrow and the
 page were imported for other tests.
 
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lane
-goes first, and the kills fill what is left of the cores. Progress is shown as it comes, under the
+goes first, and the queue fills what is left of the cores. Progress is shown as it comes, under the
 lane's name, and what a lane has to report when it ends. The names of what failed come last, for
 whoever is shown only the end. Arguments go to every lane's pytest.
 """
@@ -36,7 +36,6 @@ class Lane:
     name: str
     paths: tuple[str, ...]
     nice: int
-    options: tuple[str, ...] = ()
 
     def command(self) -> list[str]:
         ignored = [
@@ -47,7 +46,7 @@ class Lane:
             if any(Path(path) != Path(own) and Path(path).is_relative_to(own) for own in self.paths)
         ]
         cache = f"cache_dir=.pytest_cache/{self.name}"
-        return [sys.executable, "-m", "pytest", *self.paths, *ignored, "-o", cache, *self.options]
+        return [sys.executable, "-m", "pytest", *self.paths, *ignored, "-o", cache]
 
 
 LANES = (
@@ -56,7 +55,6 @@ LANES = (
     Lane("rooms", ("tests",), nice=5),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
     Lane("queue", ("tests/queue",), nice=10),
-    Lane("kills", ("tests/queue/faults/test_q01_kill_at_every_step.py",), 10, ("--timeout=900",)),
 )
 
 
