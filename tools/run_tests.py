@@ -13,6 +13,7 @@ whoever is shown only the end. Arguments go to every lane's pytest.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -28,6 +29,9 @@ NO_TESTS = 5
 """pytest's code for a lane that the given arguments leave nothing to run."""
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b(?=.* in [\d.]+s)")
 """In pytest's last line."""
+ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""The tests start hundreds of interpreters: without bytecode each would spend half of its start on
+compiling what it imports."""
 printing = threading.Lock()
 
 
@@ -68,6 +72,7 @@ class Run(threading.Thread):
         self._process = subprocess.Popen(
             ["nice", "-n", str(lane.nice), *lane.command(), *arguments],
             cwd=ROOT,
+            env=ENVIRON,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
