@@ -5,8 +5,8 @@ pytest, and a fork costs what the process weighs: three times as much where Spar
 page were imported for other tests.
 
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
-once. Only whole programs are waited for with deadlines that a busy machine could miss: their lane
-goes first, and the queue fills what is left of the cores. Progress is shown as it comes, under the
+once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
+go first, and the queue fills what is left of the cores. Progress is shown as it comes, under the
 lane's name, and what a lane has to report when it ends. The names of what failed come last, for
 whoever is shown only the end. Arguments go to every lane's pytest.
 """
@@ -54,7 +54,9 @@ class Lane:
 
 
 LANES = (
-    Lane("programs", ("tests/e2e", "tests/cli"), nice=0),
+    Lane("outage", ("tests/e2e/test_oap_away.py",), nice=0),
+    Lane("programs", ("tests/e2e",), nice=0),
+    Lane("commands", ("tests/cli",), nice=0),
     Lane("analysis", ("tests/oap/pipeline",), nice=5),
     Lane("rooms", ("tests",), nice=5),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),

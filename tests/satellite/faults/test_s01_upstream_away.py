@@ -1,13 +1,12 @@
 """S1: the upstream is away, and agents go on at 500 records a second.
 
-`make soak` sets the ten minutes of the fault plan; here the same number of records comes as fast as
-it can.
+The ten minutes of the fault plan, with an OAP, are in `tests/e2e/test_oap_away.py`; here the same
+number of records comes as fast as it can.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from skyfarer.testing.satellites import SatelliteProgram
 from skyfarer.wire.client import ClientSettings, GrpcClient
 from skyfarer.wire.rpc import FORWARD, Kind
 
-OUTAGE_S = float(os.environ.get("SKYFARER_OUTAGE_S", "12"))
+OUTAGE_S = 12.0
 RATE = 500
 TEN_MINUTES = 600 * RATE
 A_CALL = 1000

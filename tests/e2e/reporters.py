@@ -1,0 +1,47 @@
+"""Agents that report real segments through a satellite, and what an OAP must then have stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import duckdb
+
+from satellite.faults.agents import Agent, acknowledged, sent
+from skyfarer.telemetry.ledger import Ledger
+from skyfarer.testing.programs import Oap
+from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import SegmentObject
+
+NOON: Final = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
+
+
+class Reporter(Agent):
+    """Of segments of one minute; their numbers are their ids."""
+
+    def make(self, number: int) -> bytes:
+        start_ms, identifier = NOON + number % 60_000, f"{self.prefix}.{number}"
+        made = segment("order", "order-1", "GET:/", start_ms, 10, segment_id=identifier)
+        return made.SerializeToString()
+
+
+def prove_stored_once(oap: Oap, books: Ledger, agents: Sequence[Reporter]) -> None:
+    """`books` are those of the satellite, which has sent everything. Stops the OAP."""
+    assert books.dropped == {}
+    applied = oap.await_applied(books.accepted)
+    assert applied["balanced"]
+    assert applied["dropped"].keys() <= {"duplicate"}, "only what was sent again may go"
+    assert applied["delivered"] == books.accepted
+    assert oap.stop() == 0
+    with duckdb.connect(str(oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
+        rows = stored.execute("SELECT segment_id FROM segment_20261115").fetchall()
+    found = [segment_id for (segment_id,) in rows]
+    assert len(found) == len(set(found)), "stored twice"
+    assert _ids(acknowledged(agents)) <= set(found), "acknowledged and lost"
+    assert set(found) <= _ids(sent(agents)), "never sent"
+    assert len(found) == books.accepted
+
+
+def _ids(payloads: set[bytes]) -> set[str]:
+    return {SegmentObject.FromString(payload).traceSegmentId for payload in payloads}
