@@ -28,7 +28,8 @@ check: $(VENV)/ready ## format, lint and type checks
 bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
 	@for file in benchmarks/bench_$(BENCH).py; do $(BIN)/python $$file || exit 1; done
 
-soak: $(VENV)/ready ## the satellite's SLO, for ten minutes after ten of warming up
+soak: $(VENV)/ready java ## the long proofs: kills of Spark, the satellite's SLO for ten minutes
+	@$(BIN)/python -m pytest -q -m soak tests
 	@$(BIN)/python benchmarks/bench_satellite.py --warm-up 10 --minutes 10 --only slo
 
 docs: $(VENV)/ready ## renew the satellite's reference page, check the documentation's links and code paths

@@ -5,10 +5,14 @@ trace analysis says of services, instances, endpoints, relations and virtual ser
 every shipped metric. The limit is the same aggregation over the same rows, already made and
 exploded, from Parquet, in the same session, in turns with the stream. Medians of the batches after
 the warm-up.
+
+Then, without the limit: what a segment costs after 5 million of them, and with 10,000 endpoints in
+place of 10, beside what it cost at first; and a batch of 5,000 beside one of nothing.
 """
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import tempfile
 import threading
@@ -35,6 +39,7 @@ from skyfarer.oap.pipeline.sources.shapes import SEGMENT
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.clock import HandClock
+from skyfarer.testing.traces import segment
 from skyfarer.testing.traffic import DemoTraffic
 from skyfarer.wire.rpc import Kind
 
@@ -42,8 +47,14 @@ BATCH = 100_000
 BATCHES = 10
 WARM_UP = 4
 DISTINCT = 20_000
+LONG = 5_000_000
+SMALL = 5_000
+SMALL_TIMES = 15
+ENDPOINTS = (10, 10_000)
+FLAT_MAX = 1.25
 NOON_MS = 1_794_744_000_000
 PLAN = plan_of(shipped())
+METRICS = Metrics(PLAN, AnalysisSettings())
 
 
 def payloads() -> list[bytes]:
@@ -55,13 +66,22 @@ def payloads() -> list[bytes]:
     return found[:DISTINCT]
 
 
-def fill_queue(directory: Path, segments: list[bytes]) -> None:
+def called(endpoints: int) -> list[bytes]:
+    """Segments of one span each, of so many endpoints in turn."""
+    made = [
+        segment("shop", "shop-1", f"/{n % endpoints}", NOON_MS + n, n % 700, segment_id=str(n))
+        for n in range(DISTINCT)
+    ]
+    return [one.SerializeToString() for one in made]
+
+
+def fill_queue(directory: Path, segments: list[bytes], count: int = BATCH * BATCHES) -> None:
     settings = QueueSettings(
-        directory, segment_bytes=16 * MIB, capacity_bytes=4 * GIB, consumers=("bench",)
+        directory, segment_bytes=16 * MIB, capacity_bytes=8 * GIB, consumers=("bench",)
     )
     writer = Writer(settings)
     writer.start()
-    for _ in range(BATCH * BATCHES // DISTINCT):
+    for _ in range(count // DISTINCT):
         for first in range(0, DISTINCT, 100):
             writer.append(Kind.SEGMENT, segments[first : first + 100])
     writer.stop(10)
@@ -84,12 +104,12 @@ def source(reader: Any, queue: Path, **options: int) -> DataFrame:
 
 def run_stream(session: SparkSession, queue: Path, said: Path) -> Iterator[tuple[float, float]]:
     """Per batch: seconds of the stream's whole batch, and of the limit right after it."""
-    metrics, read = Metrics(PLAN, AnalysisSettings()), attribute(wanted_by(PLAN))
+    read = attribute(wanted_by(PLAN))
     done, times = threading.Event(), []
     ended = [time.monotonic()]
 
     def sink(batch: DataFrame, _number: int) -> None:
-        streamed = metrics.frame(batch).toArrow()
+        streamed = METRICS.frame(batch).toArrow()
         if not streamed.num_rows:
             ended[0] = time.monotonic()
             return
@@ -111,6 +131,36 @@ def run_stream(session: SparkSession, queue: Path, said: Path) -> Iterator[tuple
             raise RuntimeError(str(query.exception()))
     query.stop()
     yield from times
+
+
+def batch_seconds(session: SparkSession, queue: Path, start: int, count: int) -> float:
+    """Of a batch by itself: read, decoded, analysed and added up."""
+    begun = time.monotonic()
+    METRICS.frame(source(session.read, queue, start=start, end=start + count)).toArrow()
+    return time.monotonic() - begun
+
+
+def flat(session: SparkSession, scratch: Path, segments: list[bytes]) -> None:
+    """Ratios of later or wider batches to early or narrow ones, in turns where that can be."""
+    queue = scratch / "long"
+    fill_queue(queue, segments, LONG)
+    spent = [batch_seconds(session, queue, start, BATCH) for start in range(0, LONG, BATCH)]
+    early, late = (statistics.median(some) for some in (spent[WARM_UP:][:10], spent[-10:]))
+    figure("pipeline_cost_after_5_million", late / early, "ratio to 100 k", at_most=FLAT_MAX)
+    nothing, small = (
+        statistics.median(batch_seconds(session, queue, 0, count) for _ in range(SMALL_TIMES))
+        for count in (0, SMALL)
+    )
+    figure("pipeline_empty_batch", nothing, "s")
+    figure("pipeline_batch_of_5_k", small / nothing, "ratio to an empty one", at_most=2.0)
+    shutil.rmtree(queue)
+    queues = [scratch / str(number) for number in ENDPOINTS]
+    for queue, number in zip(queues, ENDPOINTS, strict=True):
+        fill_queue(queue, called(number), BATCH)
+    turns = [[batch_seconds(session, queue, 0, BATCH) for queue in queues] for _ in range(BATCHES)]
+    narrow, wide = (statistics.median(some) for some in zip(*turns[WARM_UP:], strict=True))
+    figure("pipeline_10_endpoints", BATCH / narrow, "segments/s, local[2]")
+    figure("pipeline_10000_endpoints", wide / narrow, "ratio to 10", at_most=FLAT_MAX)
 
 
 def decoder_rates(segments: list[bytes]) -> dict[str, float]:
@@ -137,6 +187,8 @@ def main() -> None:
         session.dataSource.register(QueueSource)
         write_rows(session, queue, said)
         times = list(run_stream(session, queue, said))[WARM_UP:]
+        shutil.rmtree(queue)
+        flat(session, Path(scratch), segments)
         session.stop()
     stream = BATCH / statistics.median(own for own, _ in times)
     limit = BATCH / statistics.median(direct for _, direct in times)

@@ -56,11 +56,11 @@ class Lane:
 LANES = (
     Lane("outage", ("tests/e2e/test_oap_away.py",), nice=0),
     Lane("programs", ("tests/e2e",), nice=0),
-    Lane("commands", ("tests/cli",), nice=0),
-    Lane("analysis", ("tests/oap/pipeline",), nice=5),
-    Lane("rooms", ("tests",), nice=5),
+    Lane("commands", ("tests/cli",), nice=5),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
-    Lane("queue", ("tests/queue",), nice=10),
+    Lane("analysis", ("tests/oap/pipeline",), nice=10),
+    Lane("rooms", ("tests",), nice=10),
+    Lane("queue", ("tests/queue",), nice=15),
 )
 
 

@@ -23,7 +23,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 OUTAGE_S = 600.0
 RATE = 500
-AGENTS = 5
+AGENTS = 2
+A_CALL = 50
 RSS_BYTES_MAX = 50_000_000
 WAIT_S = 300.0
 
@@ -44,7 +45,7 @@ def test_ten_minutes_without_an_oap_cost_no_segment(tmp_path: Path) -> None:
     try:
         with SatelliteProgram(tmp_path / "satellite", upstream, **QUICK) as satellite:
             agents = [
-                Reporter(satellite.address, f"agent-{number}", RATE / AGENTS, a_call=10)
+                Reporter(satellite.address, f"agent-{number}", RATE / AGENTS, A_CALL)
                 for number in range(AGENTS)
             ]
             with reporting(*agents):

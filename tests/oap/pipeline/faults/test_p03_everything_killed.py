@@ -21,7 +21,7 @@ from oap.pipeline.faults.line import COMMIT, COMMITTED, METRICS, Line, Tables, c
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.soak]
 
 
 def lived(directory: Path, *fates: str) -> tuple[int, str]:
