@@ -69,11 +69,14 @@ def quiet(oap: Oap) -> bool:
 
 def turn(item: pytest.Item) -> int:
     asked = getattr(item, "fixturenames", ())
-    return 2 if "own_oap" in asked else 1 if "oap_to_end" in asked else 0
+    if "own_oap" in asked or "oap_to_end" in asked:
+        return 3 if "own_oap" in asked else 2
+    return 1 if item.get_closest_marker("bounded") else 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Users of the shared OAP, who ends it, then the others: no two OAPs for longer than needed."""
+    """Users of the shared OAP, the bounded ones when it is warm; who ends it; then the others: no
+    two OAPs for longer than needed."""
     here = [item for item in items if item.path.is_relative_to(HERE)]
     if here:
         first = items.index(here[0])

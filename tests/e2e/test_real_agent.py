@@ -14,7 +14,7 @@ from e2e.reading import seen
 from e2e.shops import Shop, python_shop
 from skyfarer.testing.programs import Oap, eventually, ledger_since
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.bounded]
 
 VISITS = {"/catalogue": 37, "/checkout": 5}
 VISIBLE_WITHIN_S = 10.0
