@@ -79,8 +79,8 @@ def test_a_batch_that_overlaps_what_is_stored_adds_only_the_rest(bench: Bench) -
 def test_spark_compiles_nothing_for_a_batch_like_the_one_before(
     bench: Bench, spark: SparkSession
 ) -> None:
-    """An expression that differs by one constant, or was only made again, would be compiled anew:
-    half the time of a small batch."""
+    """One that differs by a constant, or has an expression that was made again, would be compiled
+    anew as a whole."""
     jvm: Any = spark._jvm
     compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     times = []

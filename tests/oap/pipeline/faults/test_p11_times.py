@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.times import DAY_MS, FUTURE_MS_MAX
@@ -46,6 +48,26 @@ def test_late_goes_to_its_bucket_expired_is_given_up_and_future_is_parked(bench:
         for outcome in ("stored", "parked", "expired", "duplicate")
     }
     assert counted == {"stored": 4, "parked": 2, "expired": 2, "duplicate": 0}
+
+
+def test_one_span_out_of_its_time_decides_for_its_segment(bench: Bench) -> None:
+    now = (NOON, NOON + 5)
+    cases = {
+        "a later span ends ahead": ([now, (NOON, NEWEST + 1)], "future"),
+        "a later span begins ahead": ([now, (NEWEST + 1, NOON)], "future"),
+        "a later span is too old": ([now, (OLDEST - 1, NOON)], "expired"),
+        "one of each": ([(OLDEST - 1, NOON), (NEWEST + 1, NEWEST + 2)], "future"),
+        "the end is no matter": ([(NOON, OLDEST - 1)], None),
+    }
+    for name, (times, _) in cases.items():
+        made = SegmentObject(traceId=name, traceSegmentId=name, service="shop")
+        made.serviceInstance = "shop-1"
+        for number, (start_ms, end_ms) in enumerate(times):
+            made.spans.add(spanId=number, startTime=start_ms, endTime=end_ms, operationName="/pay")
+        bench.append(made)
+    bench.apply()
+    assert [row[0] for row in bench.stored()] == [n for n, (_, out) in cases.items() if not out]
+    assert bench.progress().dropped == Counter(out for _, out in cases.values() if out)
 
 
 def test_one_wrong_clock_moves_no_border_for_those_that_come_after_it(bench: Bench) -> None:
