@@ -141,7 +141,7 @@ def call(port: int, ca: bytes, shown: tuple[Path, Path] | None = None) -> bytes:
     )
     options = [("grpc.use_local_subchannel_pool", 1)]
     with grpc.secure_channel(f"127.0.0.1:{port}", credentials, options) as channel:
-        return bytes(channel.stream_unary(COLLECT.path)(iter([b"a"]), timeout=5.0))
+        return bytes(channel.stream_unary(COLLECT.path)(iter([b"a"]), timeout=TIMEOUT_S))
 
 
 def test_a_server_of_the_believed_authority_is_sent_to(
@@ -226,14 +226,14 @@ def test_our_server_shows_a_renewed_certificate_without_a_restart_and_keeps_conn
     credentials = grpc.ssl_channel_credentials(old, key.read_bytes(), certificate.read_bytes())
     with grpc.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
         collect = channel.stream_unary(COLLECT.path)
-        assert collect(iter([b"a"]), timeout=5.0) == b""
+        assert collect(iter([b"a"]), timeout=TIMEOUT_S) == b""
         files.renew()
         files.issue("server", "127.0.0.1")
         new = files.ca.read_bytes()
         with pytest.raises(grpc.RpcError):
             call(port, old, (certificate, key))
         assert call(port, new, files.issue("client", "agent.example")) == b""
-        assert collect(iter([b"b"]), timeout=5.0) == b""
+        assert collect(iter([b"b"]), timeout=TIMEOUT_S) == b""
 
 
 def test_in_the_middle_of_a_renewal_the_old_certificate_stays(
@@ -271,7 +271,7 @@ def test_old_versions_of_tls_and_plain_text_are_refused(
         pytest.raises(grpc.RpcError),
         grpc.insecure_channel(f"127.0.0.1:{port}") as channel,
     ):
-        channel.stream_unary(COLLECT.path)(iter([b"a"]), timeout=5.0)
+        channel.stream_unary(COLLECT.path)(iter([b"a"]), timeout=TIMEOUT_S)
 
 
 def test_a_file_that_is_missing_or_no_good_is_named(files: Files, tmp_path: Path) -> None:

@@ -186,7 +186,9 @@ def serving() -> Iterator[Oap]:
     server = server_of(reader, health, registry)
     server.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as http:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=60
+        ) as http:
             yield Oap(http, reader, health, registry)
     finally:
         server.stop(5)

@@ -236,7 +236,9 @@ def test_everything_is_503_with_a_reason_until_the_program_has_started(oap):
     oap.reader.failure = AssertionError("storage was asked before it was there")
     body = {"query": "{ listServices { name } }"}
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as http:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=60
+        ) as http:
             for early in (http.post("/graphql", json=body), http.get("/status/ledger")):
                 assert early.status_code == 503
                 assert message_of(early) == "the OAP is starting; try again in a moment"

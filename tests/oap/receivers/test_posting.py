@@ -101,6 +101,7 @@ def test_firehose_shows_its_token_as_an_access_key(receiver: Receiving) -> None:
             content=post.body,
             headers={"X-Amz-Firehose-Access-Key": key},
             trust_env=False,
+            timeout=TIMEOUT_S,
         )
         statuses.append(answer.status_code)
 
@@ -270,7 +271,9 @@ def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     inner.bind(path).close()
     server = query_server(Front(path), Registry(), Health())
     server.start()
-    with httpx.Client(base_url=f"http://{HOST}:{server.port}", trust_env=False) as http:
+    with httpx.Client(
+        base_url=f"http://{HOST}:{server.port}", trust_env=False, timeout=TIMEOUT_S
+    ) as http:
         yield http
     server.stop(5)
 

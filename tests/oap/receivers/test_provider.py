@@ -97,7 +97,11 @@ def test_with_ports_of_its_own_nobody_listens_for_agents_at_cores(tmp_path: Path
         url = f"http://{HOST}:{rest_port}/v3/management/keepAlive"
         for token, status in (("sesame", 200), ("barley", 401)):
             answer = httpx.post(
-                url, json={"service": "a"}, headers={"Authentication": token}, trust_env=False
+                url,
+                json={"service": "a"},
+                headers={"Authentication": token},
+                trust_env=False,
+                timeout=60,
             )
             assert answer.status_code == status
         assert not (tmp_path / "receiver.sock").exists()

@@ -122,7 +122,7 @@ def _waiting(port: int) -> int:
 def test_the_port_is_closed_when_it_is_stopped(supervisor: Supervisor) -> None:
     supervisor.stop()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", supervisor.port), timeout=10)
+        socket.create_connection(("127.0.0.1", supervisor.port), timeout=60)
 
 
 def test_a_queue_that_is_in_use_is_told_in_one_sentence(
