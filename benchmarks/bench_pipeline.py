@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figures import figure
 from skyfarer.base.units import GIB, MIB
+from skyfarer.oap.core.entities import TRACED
 from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
@@ -53,7 +54,7 @@ SMALL_TIMES = 15
 ENDPOINTS = (10, 10_000)
 FLAT_MAX = 1.25
 NOON_MS = 1_794_744_000_000
-PLAN = plan_of(shipped())
+PLAN = plan_of(shipped()).of(TRACED)
 METRICS = Metrics(PLAN, AnalysisSettings())
 
 

@@ -65,7 +65,7 @@ def test_a_metric_is_explained_by_its_columns_those_who_share_them_and_the_shape
         "    dataset: buckets(latency, 50, 8) where status == true",
         "    for this metric alone",
         "",
-        "Spark, in the one aggregation of all metrics:",
+        "Spark, in the one aggregation of all metrics of traces:",
         "  rows of Endpoint",
         "  Project        bucket_1 = least(latency / 50, 8)",
         "  HashAggregate  by source, minute, service, layer, instance, endpoint, …, bucket_1",
@@ -86,9 +86,9 @@ def test_a_column_that_metrics_share_names_them_and_says_how_many_more(
 
 
 def test_a_metric_that_nothing_emits_rows_for_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["oal", "explain", "instance_jvm_cpu"]) == 0
+    assert main(["oal", "explain", "service_throughput_sent"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "Nothing emits rows of ServiceInstanceJVMCPU yet, so it has no values."
+    assert last == "Nothing emits rows of TCPService yet, so it has no values."
 
 
 def test_a_metric_that_is_not_there_is_one_sentence_and_code_2(

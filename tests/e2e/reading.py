@@ -51,7 +51,7 @@ def seen(oap: Oap, service: str) -> dict[str, Any]:
 
 
 def calls(oap: Oap, metric: str, service: str, **entity: str) -> int:
-    """Calls per minute, summed over the minutes."""
+    """The values of the minutes, summed: of calls per minute, all of them."""
     answer = oap.graphql(
         """query ($metric: String!, $entity: Entity!, $duration: Duration!) {
           execExpression(expression: $metric, entity: $entity, duration: $duration) {

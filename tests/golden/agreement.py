@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from golden.seen import Of, Seen
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
+from skyfarer.oap.core.entities import ENTITY_COLUMNS, TRACED
 from skyfarer.testing.plain_analysis import Row
 
 _CALL = ("latency", "status", "http_code", "rpc_code", "type")
@@ -43,6 +43,6 @@ def _order(of: Of) -> tuple[int, str, str]:
 
 def _shown(row: Row) -> tuple[int, str]:
     """Metas have nothing but their entity."""
-    names = (*ENTITY_COLUMNS, *(ATTRIBUTES[row["source"]] if row["source"] in ENTITIES else ()))
+    names = (*ENTITY_COLUMNS, *(ATTRIBUTES[row["source"]] if row["source"] in TRACED else ()))
     values = ", ".join(f"{n}={row[n]!r}" for n in names if row[n] not in ("", 0, None, []))
     return row["minute"], f"{row['source']}({values})"

@@ -9,13 +9,13 @@ from typing import Any
 
 from golden.scripts import Script, ScriptError, known
 from golden.seen import Of, Seen, merged
-from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, ENTITIES, SERVICE_META
+from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, SERVICE_META, TRACED
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.oal.plan import Metric, Plan
 from skyfarer.oap.oal.values import Value, value_of
 from skyfarer.testing.plain_analysis import Row, entity_id
 
-SOURCES = (*ENTITIES, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS)
+SOURCES = (*TRACED, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS)
 PARTS = ("count", "rows", "relations", "ids", "hour", "day")
 SIDES = ("server", "client")
 MINUTE = re.compile(r"minute( \d+)?")
@@ -29,7 +29,7 @@ def differences(script: Script, seen: Seen, plan: Plan) -> list[str]:
     if not script.expect:
         raise ScriptError(f"{script.name}: expect needs one of minute, {', '.join(PARTS)}")
     known(script.name, "expect.relations", script.expect.get("relations", {}), SIDES)
-    known(script.name, "expect.ids", script.expect.get("ids", {}), ENTITIES)
+    known(script.name, "expect.ids", script.expect.get("ids", {}), TRACED)
     rows = [row for row in seen.rows if script.of_day(row["minute"])]
     found = [
         *_count(script.expect.get("count"), rows),

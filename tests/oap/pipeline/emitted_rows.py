@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.core.entities import TRACED
 from skyfarer.oap.oal.plan import Field
 from skyfarer.oap.oal.sources import SOURCES, Type
 
@@ -78,7 +78,7 @@ def oal_row(row: Emitted) -> dict[str, object]:
 
 def random_row(random: Random) -> Emitted:
     """Few entities, so that many rows meet in one."""
-    source = random.choice([*ENTITIES])
+    source = random.choice([*TRACED])
     relation = source.endswith("Relation")
     return {
         "source": source,

@@ -15,7 +15,7 @@ from golden.scripts import FIRST_DAY, HERE, Script, ScriptError, all_scripts, sc
 from golden.seen import Seen, counted
 from golden.together import Together
 from golden.traffic import Traffic, random_traffic
-from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, ENTITIES, SERVICE_META
+from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, SERVICE_META, TRACED
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.testing.plain_analysis import Rules, plain_rows
 from skyfarer.testing.random_segments import ALIASES, GATEWAYS
@@ -74,7 +74,7 @@ def test_spark_and_the_plain_analysis_agree_on_every_row_and_column(
 
 def test_random_traffic_has_every_kind_of_row(traffic: Traffic) -> None:
     kinds = Counter(row["source"] for row in plain_rows(traffic.segments, rules(True)))
-    assert {*ENTITIES, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS} == set(kinds)
+    assert {*TRACED, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS} == set(kinds)
 
 
 def test_every_function_of_the_metrics_language_is_expected_somewhere() -> None:

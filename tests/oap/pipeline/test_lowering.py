@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from oap.pipeline.emitted_rows import SCHEMA, Emitted, attribute, oal_row, random_row
-from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENTITY_COLUMNS
+from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENTITY_COLUMNS, TRACED
 from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.functions import FUNCTIONS
@@ -45,7 +45,7 @@ every_endpoint_end = from(Endpoint.*).filter(name like "%/").filter(latency > 10
 every_apdex = from(Endpoint.latency).apdex(serviceName, status);
 every_list = from(Endpoint.*).filter(tags == null).filter(status != true).count();
 """
-PLAN = plan_of([*shipped(), Text("everything.oal", EVERYTHING)])
+PLAN = plan_of([*shipped(), Text("everything.oal", EVERYTHING)]).of(TRACED)
 THRESHOLDS_MS = {"a": 100, "ü": 100, "default": 300}
 ROWS = 2_500
 ALIAS = dict.fromkeys(SCHEMA.names) | {"source": ADDRESS_ALIAS, "minute": 1, "service": "a"}
@@ -138,7 +138,7 @@ def test_the_physical_plan_is_one_exchange_between_two_generated_aggregations(
     """Of the shipped metrics. A plan that changed on purpose is written anew from the message."""
     # Persisted, so that the keys are not reckoned while the plan is made.
     frame = spark.createDataFrame(pa.Table.from_pylist([ALIAS], schema=SCHEMA)).persist()
-    deltas(frame, plan_of(shipped()), attribute, None).explain(mode="formatted")
+    deltas(frame, plan_of(shipped()).of(TRACED), attribute, None).explain(mode="formatted")
     frame.unpersist()
     shown = normalised(capsys.readouterr().out)
     assert not re.search(r"Python|ArrowEval|ObjectHash|SortAggregate", shown)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from oap.pipeline.bench import NOON
 from oap.pipeline.traffic_cases import CASES, TAGGED, Case
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
+from skyfarer.oap.core.entities import ENTITY_COLUMNS, TRACED
 from skyfarer.oap.core.ids import service_id
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
@@ -166,7 +166,7 @@ def test_every_attribute_of_a_metric_is_found_in_a_row(spark: SparkSession) -> N
     value = attribute(WANTED)
     fields = {
         f"{source}.{path}": value(source, Field(path, of.type, "k" if path == "tag" else None))
-        for source in ENTITIES
+        for source in TRACED
         for path, of in SOURCES[source].attributes.items()
     }
     columns = [column.alias(name.replace(".", "|")) for name, column in fields.items()]

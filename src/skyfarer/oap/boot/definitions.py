@@ -36,10 +36,9 @@ def plan_from(active: Iterable[str], own: Iterable[Path]) -> Plan:
     return compiled.plan
 
 
-def traced(plan: Plan) -> Plan:
-    """What of it is made from traces: the sources that nobody fills would only cost time."""
-    filled = tuple(source for source in plan.sources if source.source in ENTITIES)
-    return Plan(filled, plan.disabled)
+def filled(plan: Plan) -> Plan:
+    """What of it is made: the sources that nobody fills would only cost time."""
+    return plan.of(ENTITIES)
 
 
 def read(file: Path) -> Text:

@@ -1,7 +1,7 @@
 """What the metric rows of each source speak of: which names make the id of their entity.
 
-Every row that trace analysis emits has the same columns, `ENTITY_COLUMNS`; those that its source
-has no use for are empty. `service`, `instance` and `endpoint` are the entity itself, for a relation
+Every row that analysis emits has the same columns, `ENTITY_COLUMNS`; those that its source has no
+use for are empty. `service`, `instance` and `endpoint` are the entity itself, for a relation
 its destination; the `from_` columns are the origin of a relation. `layer` and `from_layer` are
 numbers of `core.layers.Layer`: they say whether a service is a real one in its id.
 """
@@ -39,7 +39,7 @@ class Entity(Enum):
     ENDPOINT_RELATION = "endpoint_relation"
 
 
-ENTITIES: Final[Mapping[str, Entity]] = {
+TRACED: Final[Mapping[str, Entity]] = {
     "Service": Entity.SERVICE,
     "ServiceInstance": Entity.INSTANCE,
     "Endpoint": Entity.ENDPOINT,
@@ -51,7 +51,30 @@ ENTITIES: Final[Mapping[str, Entity]] = {
     "MQAccess": Entity.SERVICE,
     "MQEndpointAccess": Entity.ENDPOINT,
 }
-"""Source → the kind of its entity."""
+"""What traces say: source → the kind of its entity."""
+
+REPORTED: Final[Mapping[str, Entity]] = {
+    "ServiceInstanceJVMCPU": Entity.INSTANCE,
+    "ServiceInstanceJVMMemory": Entity.INSTANCE,
+    "ServiceInstanceJVMMemoryPool": Entity.INSTANCE,
+    "ServiceInstanceJVMGC": Entity.INSTANCE,
+    "ServiceInstanceJVMThread": Entity.INSTANCE,
+    "ServiceInstanceJVMClass": Entity.INSTANCE,
+    "ServiceInstanceCLRCPU": Entity.INSTANCE,
+    "ServiceInstanceCLRGC": Entity.INSTANCE,
+    "ServiceInstanceCLRThread": Entity.INSTANCE,
+    "BrowserAppTraffic": Entity.SERVICE,
+    "BrowserAppSingleVersionTraffic": Entity.INSTANCE,
+    "BrowserAppPageTraffic": Entity.ENDPOINT,
+    "BrowserAppPagePerf": Entity.ENDPOINT,
+    "BrowserAppResourcePerf": Entity.ENDPOINT,
+    "BrowserAppWebVitalsPerf": Entity.ENDPOINT,
+    "BrowserAppWebInteractionPerf": Entity.ENDPOINT,
+}
+"""What agents report of themselves; of a browser the version is the instance, the page the
+endpoint."""
+
+ENTITIES: Final[Mapping[str, Entity]] = {**TRACED, **REPORTED}
 
 SERVICE_META: Final = "ServiceMeta"
 ENDPOINT_META: Final = "EndpointMeta"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
+from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, TRACED
 from skyfarer.oap.oal.plan import Accumulator, Metric, Plan, SourcePlan
 from skyfarer.oap.oal.tables import TABLES, cell_of, key_columns, key_of
 
@@ -60,7 +60,8 @@ def _spark(source: SourcePlan, used: list[Accumulator]) -> Iterator[str]:
     tables = [accumulator for accumulator in used if accumulator.operation in TABLES]
     names = key_columns(source)
     cells = dict.fromkeys(cell_of(a) if a in tables else a for a in used)
-    yield "Spark, in the one aggregation of all metrics:"
+    whose = "of traces" if source.source in TRACED else "that agents report"
+    yield f"Spark, in the one aggregation of all metrics {whose}:"
     yield f"  rows of {source.source}"
     for key in dict.fromkeys(map(key_of, tables)):
         yield f"  Project        {names[key]} = {key}"

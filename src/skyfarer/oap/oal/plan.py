@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -148,6 +149,10 @@ class Plan:
 
     sources: tuple[SourcePlan, ...]
     disabled: frozenset[str] = frozenset()
+
+    def of(self, sources: Container[str]) -> Plan:
+        """What of it is made from these."""
+        return Plan(tuple(one for one in self.sources if one.source in sources), self.disabled)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.sources))

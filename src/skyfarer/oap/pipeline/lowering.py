@@ -21,7 +21,7 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
+from skyfarer.oap.core.entities import ENTITY_COLUMNS
 from skyfarer.oap.oal.plan import Accumulator, Condition, Field, Operation, Plan, SourcePlan
 from skyfarer.oap.oal.sources import Type
 from skyfarer.oap.oal.tables import Key, cell_of, key_columns, key_of, scalars_of, tables_of
@@ -60,12 +60,10 @@ class Lowered:
 def lowered(
     plan: Plan, attribute: Attribute, threshold_ms: Mapping[str, int] | None = None
 ) -> Lowered:
-    """Of the sources that trace analysis emits; the plan may have others."""
     physical = _Physical(attribute)
-    sources = [source for source in plan.sources if source.source in ENTITIES]
-    held = _held(sources, physical)
+    held = _held(plan.sources, physical)
     expressions = Expressions(physical.columns, threshold_ms or {})
-    keys = _keys(sources, physical, expressions)
+    keys = _keys(plan.sources, physical, expressions)
     columns = [_column(cells, expressions).alias(name) for name, cells in held.items()]
     return Lowered(
         (*map(F.col, GROUP), *(key.alias(name) for name, key in keys.items())),

@@ -1,7 +1,8 @@
-"""From the decoded rows of a batch to what it adds to every metric: one job of Spark's.
+"""From the decoded rows of a batch to what it adds to every metric: one job of Spark's for all that
+traces say, and one for all that agents report of themselves.
 
 rows --traffic--> what each span says of whom --lowering--> sums by entity and minute --folding-->
-one row an entity and minute, with tables where a metric has one
+one row an entity and minute, with tables where a metric has one; reports go the same way
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from skyfarer.oap.core.entities import REPORTED, TRACED
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.pipeline.analysis import reports
+from skyfarer.oap.pipeline.analysis.reports import Reported
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import Traffic, attribute, wanted_by
 from skyfarer.oap.pipeline.folding import folded
@@ -25,14 +29,20 @@ class Metrics:
     table. One thread at a time."""
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
-        self._plan = plan
+        self._plan = plan.of(TRACED)
+        self._reported = plan.of(REPORTED)
         self._settings = settings
         self._aliases: pa.Table | None = None
         self._known: DataFrame | None = None
 
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
-        """By source. Blocks for one job of Spark's."""
+        """What traces say, by source. Blocks for one job of Spark's."""
         return folded(self.frame(rows, aliases).toArrow(), self._plan)
+
+    def of_reports(self, rows: DataFrame) -> dict[str, Deltas]:
+        """The same of what agents report."""
+        reported, lowered_plan = self._reports
+        return folded(lowered_plan.of(reported.of(rows)).toArrow(), self._reported)
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
@@ -42,6 +52,10 @@ class Metrics:
             self._aliases = aliases
         traffic, lowered_plan = self._expressions
         return lowered_plan.of(traffic.of(rows, self._known))
+
+    @cached_property
+    def _reports(self) -> tuple[Reported, Lowered]:
+        return Reported(self._settings.naming), lowered(self._reported, reports.attribute)
 
     @cached_property
     def _expressions(self) -> tuple[Traffic, Lowered]:

@@ -15,7 +15,7 @@ whether or not its segments are among those that are sampled and stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -45,7 +45,8 @@ from skyfarer.oap.pipeline.outcomes import (
 from skyfarer.oap.pipeline.payloads import Payloads
 from skyfarer.oap.pipeline.sampling import sampled
 from skyfarer.oap.pipeline.slow import slow_statements
-from skyfarer.oap.pipeline.sources.rows import UNANALYSED
+from skyfarer.oap.pipeline.sources.reports import REPORTS
+from skyfarer.oap.pipeline.sources.rows import STORED
 from skyfarer.oap.pipeline.times import EXPIRED, timely, window
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -58,7 +59,7 @@ _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
     *("start_time", "latency", "is_error", "tags", "slow", "data"),
 ]
-_UNANALYSED = pa.array(sorted(UNANALYSED), pa.int32())
+_STORED = pa.array(sorted(STORED), pa.int32())
 
 
 class BatchSink:
@@ -139,7 +140,7 @@ class BatchSink:
             segments=self._with_bytes(chosen),
             unsampled=unsampled,
             slow=slow,
-            metrics=self._deltas(fresh, repeated, untimely) if segments.num_rows else {},
+            metrics=self._deltas(fresh, kinds, segments.num_rows > 0, (repeated, untimely)),
             records=kept,
             inventories=_inventories(fresh, kinds),
             heartbeats=heartbeats(rows, minute),
@@ -202,17 +203,23 @@ class BatchSink:
         whole = whole.append_column("data_binary", self._payloads.many(whole["sequence"]))
         return pa.concat_tables([whole, spans.select(whole.schema.names)])
 
-    def _deltas(self, fresh: DataFrame, *but: pa.Table) -> dict[str, Deltas]:
-        """Of all the segments `but` these."""
+    def _deltas(
+        self, fresh: DataFrame, kinds: Collection[int], traced: bool, but: Iterable[pa.Table]
+    ) -> dict[str, Deltas]:
+        """Of all records `but` these. A job of Spark's takes time where there is nothing to do."""
+        reported = not REPORTS.keys().isdisjoint(kinds)
+        if not traced and not reported:
+            return {}
         places = pa.concat_tables(one.select(["sequence", "part"]) for one in but)
         if places.num_rows:
             others = F.broadcast(fresh.sparkSession.createDataFrame(places))
             fresh = fresh.join(others, ["sequence", "part"], "left_anti")
-        return self._metrics.of(fresh, self._storage.aliases())
+        found = self._metrics.of(fresh, self._storage.aliases()) if traced else {}
+        return {**found, **self._metrics.of_reports(fresh)} if reported else found
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:
-        """The records that nothing analyses, whole; None when there are none."""
-        here = pc.and_(pc.is_in(rows["kind"], _UNANALYSED), pc.is_null(rows["reason"]))
+        """The records that are stored as they came; None when there are none."""
+        here = pc.and_(pc.is_in(rows["kind"], _STORED), pc.is_null(rows["reason"]))
         kept = rows.filter(here).select(["sequence", "kind"])
         if not kept.num_rows:
             return None

@@ -14,17 +14,8 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ENTITIES, Entity
 
 _UNFILLED: Final[Mapping[Entity, str]] = {
-    Entity.SERVICE: "BrowserAppTraffic TCPService GenAIProviderAccess",
-    Entity.INSTANCE: """
-        ServiceInstanceJVMCPU ServiceInstanceJVMMemory ServiceInstanceJVMMemoryPool
-        ServiceInstanceJVMGC ServiceInstanceJVMThread ServiceInstanceJVMClass
-        ServiceInstanceCLRCPU ServiceInstanceCLRGC ServiceInstanceCLRThread
-        BrowserAppSingleVersionTraffic TCPServiceInstance GenAIModelAccess
-        """,
-    Entity.ENDPOINT: """
-        BrowserAppPageTraffic BrowserAppPagePerf BrowserAppResourcePerf BrowserAppWebVitalsPerf
-        BrowserAppWebInteractionPerf
-        """,
+    Entity.SERVICE: "TCPService GenAIProviderAccess",
+    Entity.INSTANCE: "TCPServiceInstance GenAIModelAccess",
     Entity.SERVICE_RELATION: "TCPServiceRelation",
     Entity.INSTANCE_RELATION: "TCPServiceInstanceRelation",
 }

@@ -18,7 +18,7 @@ from skyfarer.oap.admin.door import Door
 from skyfarer.oap.admin.parked import Analysis, ParkedDesk
 from skyfarer.oap.admin.tasks import TaskDesk
 from skyfarer.oap.boot.apdex import apdex_thresholds_ms
-from skyfarer.oap.boot.definitions import plan_from, traced
+from skyfarer.oap.boot.definitions import filled, plan_from
 from skyfarer.oap.boot.gateways import gateway_addresses
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
@@ -161,7 +161,7 @@ class AnalysisProvider(Provider):
             ),
             records_max=self._config.batchRecordsMax,
             splits=_parallelism(self._config.sparkMaster),
-            plan=traced(self._plan),
+            plan=filled(self._plan),
             analysis=self._analysis(node.config),
         )
 

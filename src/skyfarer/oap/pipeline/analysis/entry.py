@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
 from skyfarer.oap.pipeline.analysis.slow import slow_spans
+from skyfarer.oap.pipeline.sources.shapes import REPORTS
 
 MINUTE_MS = 60_000
 
@@ -35,6 +36,7 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
     """
     spans = F.col("segment.spans")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
+    reported = F.col(f"{REPORTS}.time")
     start, end = F.array_min(spans["startTime"]), F.array_max(spans["endTime"])
     return (
         *map(F.col, ("sequence", "part", "kind", "reason", "data")),
@@ -47,8 +49,8 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
             1,
             naming.endpoint_chars_max,
         ).alias("endpoint"),
-        start.alias("start_time"),
-        F.greatest(end, F.array_max(spans["startTime"])).alias("last_time"),
+        F.coalesce(start, F.array_min(reported)).alias("start_time"),
+        F.greatest(end, F.array_max(spans["startTime"]), F.array_max(reported)).alias("last_time"),
         F.try_subtract(end, start).alias("latency"),
         failed(spans, kept.failed_by).alias("is_error"),
         found_by(spans, kept.searchable_tags).alias("tags"),

@@ -21,7 +21,7 @@ ELEMENTS_MAX = 10_000
 """Of all lists of a record together: spans, their references and tags, attributes, properties."""
 SUSPECT_BYTES = 2 * ELEMENTS_MAX
 """An element has at least a tag and a length."""
-OVERSIZE = f"oversize: more than {ELEMENTS_MAX} spans, references, tags, attributes or properties"
+OVERSIZE = f"oversize: more than {ELEMENTS_MAX} elements: spans, tags, attributes, metrics, …"
 
 Lists: TypeAlias = Mapping[int, "Lists"]
 """Field number of a list → the lists in each of its elements."""
@@ -32,6 +32,8 @@ _LISTS: Mapping[int, Lists] = {
     Kind.INSTANCE_PROPERTIES: {3: {}},
     Kind.V2_SEGMENT: {1: {}, 2: _SPANS_V2},
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
+    Kind.JVM_METRICS: {1: {3: {}, 4: {}, 5: {}}},
+    Kind.CLR_METRICS: {1: {}},
 }
 
 

@@ -7,6 +7,7 @@
     data      null; of a span the bytes that are stored for it, since the queue has them in no piece
     segment, properties, ping, …   the decoded message, in the column of its shape (`rare` ones as
               the only element of a list); the others null
+    reports   of a message that is a measurement: the rows of sources that it became
 
 A kind that no shape speaks of is not decoded: its row says only that the record is there.
 
@@ -25,9 +26,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfarer.oap.pipeline.sources import reports
 from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
 from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.nested import decoder_of
+from skyfarer.oap.pipeline.sources.reports import REPORTS
 from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
 from skyfarer.oap.pipeline.sources.spans import Cut, cut
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
@@ -43,8 +46,8 @@ INCOMPLETE = "incomplete: needs "
 IMPLAUSIBLE = f"implausible: a time before 1970, or above {TIME_MS_MAX} ms since then"
 UNKNOWN_KIND = "unknown_kind"
 
-UNANALYSED = frozenset(Kind) - {Kind.NONE} - SHAPES.keys()
-"""Kinds that are stored as they came."""
+STORED = (frozenset(Kind) - {Kind.NONE} - SHAPES.keys()) | {Kind.BROWSER_ERROR}
+"""Kinds that are stored as they came: those that nothing analyses, and logs that are counted."""
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -71,14 +74,17 @@ def row_schema() -> pa.Schema:
     """The same for every decoder: the suite both pass says so."""
     by_kind = decoders("ptars")
     columns = {
-        shape.column: _column_type(shape, by_kind[kind].schema) for kind, shape in SHAPES.items()
+        shape.column: _column_type(kind, by_kind[kind].schema) for kind, shape in SHAPES.items()
     }
     return pa.schema([*_ENVELOPE, *(pa.field(*column) for column in columns.items())])
 
 
-def _column_type(shape: Shape, decoded: pa.Schema) -> pa.DataType:
+def _column_type(kind: int, decoded: pa.Schema) -> pa.DataType:
+    if kind in REPORTS:
+        return reports.TYPE
     message = pa.struct(list(decoded))
-    return pa.list_(pa.field("element", message, nullable=False)) if shape.rare else message
+    is_rare = SHAPES[kind].rare
+    return pa.list_(pa.field("element", message, nullable=False)) if is_rare else message
 
 
 def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
@@ -126,7 +132,7 @@ def _rows_of(
         yield from _decoded(kind, sequences, payloads, decoder)
     else:
         unknown = f"{UNKNOWN_KIND}: {kind} is no kind of record that this version knows"
-        reason = None if kind in UNANALYSED else unknown
+        reason = None if kind in STORED else unknown
         yield _assemble(sequences, kind, [reason] * len(sequences))
 
 
@@ -154,7 +160,7 @@ def _decoded(
     for batch in batches:
         here = good[at : at + batch.num_rows]
         at += batch.num_rows
-        columns = {SHAPES[kind].column: _column(SHAPES[kind], batch)}
+        columns = {SHAPES[kind].column: _column(kind, batch)}
         if parts is not None:
             columns |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
         yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
@@ -179,12 +185,14 @@ def _sound(
     return batches, refused | dict.fromkeys(bombs, OVERSIZE)
 
 
-def _column(shape: Shape, batch: pa.RecordBatch) -> pa.Array:
+def _column(kind: int, batch: pa.RecordBatch) -> pa.Array:
+    if kind in REPORTS:
+        return reports.reports_of(kind, batch)
     message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-    if not shape.rare:
+    if not SHAPES[kind].rare:
         return message
     each = pa.array(np.arange(batch.num_rows + 1, dtype=np.int32))
-    return pa.ListArray.from_arrays(each, message, type=_column_type(shape, batch.schema))
+    return pa.ListArray.from_arrays(each, message, type=_column_type(kind, batch.schema))
 
 
 def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
@@ -205,12 +213,13 @@ def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
 def _outside(batch: pa.RecordBatch, path: str, most: int) -> Numbers:
     """The rows in which that time, in any element of its list, is out of bounds."""
     top, _, name = path.partition(".")
-    times = pc.struct_field(pc.list_flatten(batch[top]), name)
+    times = pc.struct_field(pc.list_flatten(batch[top]), name) if name else batch[top]
     bounds = pc.min_max(times).as_py()
     if not len(times) or (bounds["min"] >= 0 and bounds["max"] <= most):
         return np.empty(0, dtype=np.int64)
     bad = pc.or_(pc.less(times, 0), pc.greater(times, most))
-    found: Numbers = pc.list_parent_indices(batch[top]).filter(bad).to_numpy()
+    places = pc.list_parent_indices(batch[top]) if name else pa.array(np.arange(len(times)))
+    found: Numbers = places.filter(bad).to_numpy()
     return found
 
 

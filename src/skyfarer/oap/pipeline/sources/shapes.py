@@ -30,10 +30,10 @@ class Shape:
     """A column of the source: one message type, trimmed.
 
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
-    nothing that could be analysed. `times`: times in a list of messages → the largest that is
-    believed; none may be negative. `rare`: the column is a list of at most one message: a null
-    struct takes as much room as any other, a null list next to none. `mended`: texts
-    (`Message.field`) that need not be UTF-8, and lose what is not instead of the whole record.
+    nothing that could be analysed. `times`: times, of the message or in a list of messages → the
+    largest that is believed; none may be negative. `rare`: the column is a list of at most one
+    message: a null struct takes as much room as any other, a null list next to none. `mended`:
+    texts (`Message.field`) that need not be UTF-8, and lose what is not instead of the record.
     """
 
     column: str
@@ -161,6 +161,67 @@ V2_SEGMENT = Shape(
     ),
 )
 
+
+REPORTS = "reports"
+"""The column of what messages became that are measurements already (`sources.reports`)."""
+THREADS = (
+    *("liveCount", "daemonCount", "peakCount", "runnableStateThreadCount"),
+    *("blockedStateThreadCount", "waitingStateThreadCount", "timedWaitingStateThreadCount"),
+)
+CLASSES = ("loadedClassCount", "totalUnloadedClassCount", "totalLoadedClassCount")
+PAGE_TIMES = (
+    *("redirectTime", "dnsTime", "ttfbTime", "tcpTime", "transTime", "domAnalysisTime", "fptTime"),
+    *("domReadyTime", "loadPageTime", "resTime", "sslTime", "ttlTime", "firstPackTime", "fmpTime"),
+)
+
+
+def _runtime(message: str, fields: Mapping[str, tuple[str, ...]]) -> Shape:
+    """What an instance says every second of what it runs on."""
+    whole = {message: ("metrics", "service", "serviceInstance"), **fields}
+    return Shape(
+        column=REPORTS,
+        message=f"runtime.{message}",
+        fields={**{f"runtime.{name}": kept for name, kept in whole.items()}, "CPU": _CPU},
+        required=("service", "serviceInstance"),
+        times={"metrics.time": TIME_MS_MAX},
+    )
+
+
+def _page(message: str, *fields: str) -> Shape:
+    """What a browser says of a page."""
+    return Shape(
+        column=REPORTS,
+        message=f"browser.{message}",
+        fields={f"browser.{message}": ("service", "serviceVersion", "pagePath", "time", *fields)},
+        required=("service",),
+        times={"time": TIME_MS_MAX},
+    )
+
+
+_CPU = ("usagePercent",)
+JVM = _runtime(
+    "JVMMetricCollection",
+    {
+        "JVMMetric": ("time", "cpu", "memory", "memoryPool", "gc", "thread", "clazz"),
+        "Memory": ("isHeap", "max", "used"),
+        "MemoryPool": ("type", "max", "used"),
+        "GC": ("phase", "count", "time"),
+        "Thread": THREADS,
+        "Class": CLASSES,
+    },
+)
+CLR = _runtime(
+    "CLRMetricCollection",
+    {
+        "CLRMetric": ("time", "cpu", "gc", "thread"),
+        "ClrGC": ("Gen0CollectCount", "Gen1CollectCount", "Gen2CollectCount", "HeapMemory"),
+        "ClrThread": (
+            *("AvailableCompletionPortThreads", "AvailableWorkerThreads"),
+            *("MaxCompletionPortThreads", "MaxWorkerThreads"),
+        ),
+    },
+)
+
 SHAPES: Mapping[int, Shape] = {
     Kind.SEGMENT: SEGMENT,
     Kind.INSTANCE_PROPERTIES: PROPERTIES,
@@ -168,6 +229,15 @@ SHAPES: Mapping[int, Shape] = {
     Kind.INVENTORY: INVENTORY,
     Kind.OTLP_TRACES: SEGMENT,
     Kind.V2_SEGMENT: V2_SEGMENT,
+    Kind.JVM_METRICS: JVM,
+    Kind.CLR_METRICS: CLR,
+    Kind.BROWSER_PAGE: _page("BrowserPerfData", *PAGE_TIMES),
+    Kind.BROWSER_WEB_VITALS: _page("BrowserWebVitalsPerfData", "fmpTime", "cls", "lcpTime"),
+    Kind.BROWSER_RESOURCE: _page(
+        "BrowserResourcePerfData", "name", "duration", "size", "protocol", "resourceType"
+    ),
+    Kind.BROWSER_INTERACTION: _page("BrowserWebInteractionsPerfData", "inpTime"),
+    Kind.BROWSER_ERROR: _page("BrowserErrorLog", "category", "firstReportedError"),
 }
 
 

@@ -17,7 +17,10 @@ from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
 from skyfarer.oap.storage.embedded.merging import Numbers
 
-SOURCES: Final = frozenset({"Service", "ServiceInstance", "Endpoint", SERVICE_META, ENDPOINT_META})
+_SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", SERVICE_META)
+_INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic")
+_ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
+SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)
 _SERVICES: Final = f"""INSERT INTO service_traffic
     SELECT part || '.' || layer, service_id, name,
@@ -39,15 +42,15 @@ _ENDPOINTS_HEARD_OF: Final = _PARTS.format(kind="endpoint", last_ping="0")
 def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
     """Inside the caller's transaction; `buckets` are the minutes of the rows."""
     columns = {"bucket": pa.array(buckets), "service_id": services(rows)}
-    if source in ("Service", SERVICE_META):
+    if source in _SERVICE_SOURCES:
         columns |= {"part": names(rows, "service"), "layer": rows["layer"], "name": rows["service"]}
         statement = _SERVICES
-    elif source == "ServiceInstance":
+    elif source in _INSTANCE_SOURCES:
         columns |= {"id": instances(rows), "name": rows["instance"]}
         statement = _INSTANCES
-    elif source in ("Endpoint", ENDPOINT_META):
+    elif source in _ENDPOINT_SOURCES:
         columns |= {"id": endpoints(rows), "name": rows["endpoint"]}
-        statement = _ENDPOINTS if source == "Endpoint" else _ENDPOINTS_HEARD_OF
+        statement = _ENDPOINTS_HEARD_OF if source == ENDPOINT_META else _ENDPOINTS
     else:
         return
     cursor.register("heard", pa.table(columns))

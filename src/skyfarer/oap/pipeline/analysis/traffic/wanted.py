@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.core.entities import TRACED
 from skyfarer.oap.oal.plan import Field, Plan
 
 ENDS: Final[Mapping[tuple[str, str], str]] = {
@@ -49,6 +49,6 @@ def wanted_by(plan: Plan) -> Wanted:
 def _fields(plan: Plan) -> Iterator[tuple[str, Field]]:
     """(source, field) of all that the metrics of traces read."""
     for of in plan.sources:
-        for accumulator in of.accumulators if of.source in ENTITIES else ():
+        for accumulator in of.accumulators if of.source in TRACED else ():
             for one in (*accumulator.inputs, *(where.field for where in accumulator.where)):
                 yield of.source, one

@@ -1,0 +1,189 @@
+"""Messages of agents about themselves, and what they mean: plainly, one value after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any, NamedTuple
+
+from google.protobuf.message import Message
+
+from skyfarer.wire.messages import CPU, browser, runtime
+from skyfarer.wire.rpc import Kind
+
+PERCENTS = (0.0, 0.4, 1.0, 37.25, 100.0, float("nan"), float("inf"))
+CLS = (0.0, 0.1234, 0.1235, 2.5, -0.0004, -1.0, float("nan"), 1e300)
+
+
+class Row(NamedTuple):
+    source: str
+    time: int
+    service: str
+    instance: str
+    endpoint: str
+    attributes: dict[str, Any]
+
+
+def messages(seed: int, now_ms: int, count: int) -> list[tuple[int, Message]]:
+    """Of every kind, a few names, several minutes; parts are missing, enumerations too new."""
+    random = Random(seed)
+    makers = (_jvm, _clr, _page, _vitals, _resource, _interaction, _error)
+    return [makers[n % len(makers)](random, now_ms) for n in range(count)]
+
+
+def meaning(kind: int, message: Any) -> Iterator[Row]:
+    """The rows that a message stands for."""
+    if kind in (Kind.JVM_METRICS, Kind.CLR_METRICS):
+        of = _jvm_parts if kind == Kind.JVM_METRICS else _clr_parts
+        for metric in message.metrics:
+            for source, attributes in of(metric):
+                who = message.service, message.serviceInstance, ""
+                yield Row(source, metric.time, *who, attributes)
+        return
+    service, version, page = message.service, message.serviceVersion, message.pagePath
+    if kind in (Kind.BROWSER_PAGE, Kind.BROWSER_ERROR):
+        counted = {"count": 1, "trafficCategory": "NORMAL"}
+        if kind == Kind.BROWSER_ERROR:
+            counted["trafficCategory"] = "FIRST_ERROR" if message.firstReportedError else "ERROR"
+            names = ["AJAX", "RESOURCE", "VUE", "PROMISE", "JS", "UNKNOWN"]
+            known = 0 <= message.category < len(names)
+            counted["errorCategory"] = names[message.category] if known else "UNKNOWN"
+        yield Row("BrowserAppTraffic", message.time, service, "", "", counted)
+        yield Row("BrowserAppSingleVersionTraffic", message.time, service, version, "", counted)
+        yield Row("BrowserAppPageTraffic", message.time, service, "", page, counted)
+    if kind != Kind.BROWSER_ERROR:
+        source, attributes = _page_part(kind, message)
+        yield Row(source, message.time, service, "", page, attributes)
+
+
+def _page_part(kind: int, message: Any) -> tuple[str, dict[str, Any]]:
+    if kind == Kind.BROWSER_PAGE:
+        times = [one.name for one in message.DESCRIPTOR.fields if one.name.endswith("Time")]
+        return "BrowserAppPagePerf", {name: getattr(message, name) for name in times}
+    if kind == Kind.BROWSER_WEB_VITALS:
+        sound = abs(message.cls) < 2**31 / 1000
+        cls = int((message.cls * 1000 + 0.5) // 1) if sound else -1
+        times = {"fmpTime": message.fmpTime, "lcpTime": message.lcpTime}
+        return "BrowserAppWebVitalsPerf", {"cls": cls, **times}
+    if kind == Kind.BROWSER_RESOURCE:
+        return "BrowserAppResourcePerf", {
+            "name": message.name,
+            "type": message.resourceType,
+            "protocol": message.protocol,
+            "duration": message.duration,
+            "size": message.size,
+        }
+    return "BrowserAppWebInteractionPerf", {"inpTime": message.inpTime}
+
+
+def _percent(cpu: CPU) -> float:
+    used = cpu.usagePercent
+    return used if used - used == 0 else 0.0
+
+
+def _jvm_parts(metric: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if metric.HasField("cpu"):
+        yield "ServiceInstanceJVMCPU", {"usePercent": max(_percent(metric.cpu), 1.0)}
+    for one in metric.memory:
+        kept = {"heapStatus": one.isHeap, "used": one.used, "max": one.max}
+        yield "ServiceInstanceJVMMemory", kept
+    pools = runtime.PoolType.values()
+    for one in metric.memoryPool:
+        name = runtime.PoolType.Name(one.type) if one.type in pools else None
+        kept = {"poolType": name, "used": one.used, "max": one.max}
+        yield "ServiceInstanceJVMMemoryPool", kept
+    for one in metric.gc:
+        phase = {0: "NEW", 1: "OLD", 2: "NORMAL"}.get(one.phase)
+        yield "ServiceInstanceJVMGC", {"phase": phase, "time": one.time, "count": one.count}
+    for source, part in (("Thread", "thread"), ("Class", "clazz")):
+        if metric.HasField(part):
+            yield f"ServiceInstanceJVM{source}", _fields(getattr(metric, part))
+
+
+def _clr_parts(metric: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if metric.HasField("cpu"):
+        yield "ServiceInstanceCLRCPU", {"usePercent": _percent(metric.cpu)}
+    for source, part in (("GC", "gc"), ("Thread", "thread")):
+        if metric.HasField(part):
+            told = _fields(getattr(metric, part))
+            kept = {name[0].lower() + name[1:]: value for name, value in told.items()}
+            yield f"ServiceInstanceCLR{source}", kept
+
+
+def _fields(message: Any) -> dict[str, Any]:
+    return {one.name: getattr(message, one.name) for one in message.DESCRIPTOR.fields}
+
+
+def _filled(message: Any, random: Random) -> Any:
+    for one in message.DESCRIPTOR.fields:
+        if one.cpp_type in (one.CPPTYPE_INT32, one.CPPTYPE_INT64):
+            setattr(message, one.name, random.choice([-1, 0, 1, random.randrange(10**6)]))
+    return message
+
+
+def _time(random: Random, now_ms: int) -> int:
+    return now_ms - random.randrange(180_000)
+
+
+def _jvm(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = runtime.JVMMetricCollection(service="shop", serviceInstance=random.choice("ab"))
+    for _ in range(random.randrange(4)):
+        metric = told.metrics.add(time=_time(random, now_ms))
+        if random.random() < 0.8:
+            metric.cpu.usagePercent = random.choice(PERCENTS)
+        for _ in range(random.randrange(3)):
+            _filled(metric.memory.add(isHeap=random.random() < 0.5), random)
+        for _ in range(random.randrange(4)):
+            _filled(metric.memoryPool.add(), random).type = random.randrange(12)
+        for _ in range(random.randrange(3)):
+            _filled(metric.gc.add(), random).phase = random.randrange(4)
+        if random.random() < 0.5:
+            _filled(metric.thread, random)
+            _filled(metric.clazz, random)
+    return Kind.JVM_METRICS, told
+
+
+def _clr(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = runtime.CLRMetricCollection(service="desk", serviceInstance=random.choice("ab"))
+    for _ in range(random.randrange(3)):
+        metric = told.metrics.add(time=_time(random, now_ms))
+        metric.cpu.usagePercent = random.choice(PERCENTS)
+        if random.random() < 0.7:
+            _filled(metric.gc, random)
+            _filled(metric.thread, random)
+    return Kind.CLR_METRICS, told
+
+
+def _on_page(message: Any, random: Random, now_ms: int) -> Any:
+    _filled(message, random)
+    message.service, message.serviceVersion = "web", random.choice(["v1", "v2"])
+    message.pagePath, message.time = random.choice(["/", "/cart"]), _time(random, now_ms)
+    return message
+
+
+def _page(random: Random, now_ms: int) -> tuple[int, Message]:
+    return Kind.BROWSER_PAGE, _on_page(browser.BrowserPerfData(), random, now_ms)
+
+
+def _vitals(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = _on_page(browser.BrowserWebVitalsPerfData(), random, now_ms)
+    told.cls = random.choice(CLS)
+    return Kind.BROWSER_WEB_VITALS, told
+
+
+def _resource(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = _on_page(browser.BrowserResourcePerfData(), random, now_ms)
+    told.name, told.protocol = random.choice(["a.js", "b.css"]), random.choice(["h2", "", "h3"])
+    told.resourceType = random.choice(["script", "css"])
+    return Kind.BROWSER_RESOURCE, told
+
+
+def _interaction(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = _on_page(browser.BrowserWebInteractionsPerfData(), random, now_ms)
+    return Kind.BROWSER_INTERACTION, told
+
+
+def _error(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = _on_page(browser.BrowserErrorLog(), random, now_ms)
+    told.category, told.firstReportedError = random.randrange(7), random.random() < 0.5
+    return Kind.BROWSER_ERROR, told

@@ -1,0 +1,165 @@
+"""What agents say of themselves: JVMs, CLRs and browsers, from their bytes to stored metrics."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from google.protobuf.message import Message
+from pyspark.sql import SparkSession
+
+from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench
+from oap.pipeline.reported import Row, meaning, messages
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.entities import REPORTED
+from skyfarer.oap.core.storage import Applied, Deltas
+from skyfarer.oap.oal.compiler import Text, plan_of, shipped
+from skyfarer.oap.oal.interpreter import accumulate
+from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
+from skyfarer.oap.pipeline.times import DAY_MS
+from skyfarer.wire.messages import browser, runtime
+from skyfarer.wire.rpc import Kind
+
+OWN = """
+named = from(ServiceInstanceJVMCPU.usePercent).filter(name == "a").doubleAvg();
+of_service = from(BrowserAppPagePerf.fmpTime).filter(serviceName == "web").max();
+by_id = from(ServiceInstanceCLRGC.heapMemory).filter(serviceId != null).min();
+"""
+PLAN = plan_of([*shipped(), Text("own.oal", OWN)]).of(REPORTED)
+ALWAYS = 190001010000, 299912312359
+
+
+def jvm(time: int = NOON, service: str = "shop") -> runtime.JVMMetricCollection:
+    told = runtime.JVMMetricCollection(service=service, serviceInstance="shop-1")
+    told.metrics.add(time=time).cpu.usagePercent = 40.0
+    return told
+
+
+def error(**fields: object) -> browser.BrowserErrorLog:
+    told = {"service": "web", "serviceVersion": "v1", "pagePath": "/cart", "time": NOON}
+    return browser.BrowserErrorLog(**told | fields)
+
+
+def interpreted(given: list[tuple[int, Message]]) -> dict[tuple[object, ...], dict[str, object]]:
+    """(source, minute, service, instance, endpoint) → columns."""
+    groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for kind, message in given:
+        for row in meaning(kind, message):
+            groups[row.source, row.time // 60_000, *row[2:5]].append(row)
+    plans = {one.source: one for one in PLAN.sources}
+    return {
+        key: dict(accumulate(plans[str(key[0])], [_read(row, plans) for row in rows]))
+        for key, rows in groups.items()
+    }
+
+
+def _read(row: Row, plans: dict[str, SourcePlan]) -> dict[str, object]:
+    name = row.instance or row.endpoint or row.service
+    told = {"name": name, "serviceName": row.service, "serviceId": ids.service_id(row.service)}
+    return told | row.attributes
+
+
+def found_in(deltas: dict[str, Deltas]) -> dict[tuple[object, ...], dict[str, object]]:
+    names = ("minute", "service", "instance", "endpoint")
+    return {
+        (source, *(row[name] for name in names)): {
+            column: row[column] for column in one.merges if row[column] is not None
+        }
+        for source, one in deltas.items()
+        for row in one.rows.to_pylist(maps_as_pydicts="strict")
+    }
+
+
+@pytest.mark.parametrize("decoder", ["ptars", "protobuf"])
+def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(
+    bench: Bench, spark: SparkSession, decoder: str
+) -> None:
+    given = messages(20_26, NOON, 700)
+    for kind, message in given:
+        bench.keep(kind, message)
+    metrics = Metrics(PLAN, SETTINGS)
+    found = found_in(metrics.of_reports(bench.batch(0, len(given), decoder)))
+    expected = interpreted(given)
+    assert {key[0] for key in expected} == set(REPORTED)
+    assert found == expected
+
+
+def test_reports_are_stored_with_the_batch_and_once(bench: Bench) -> None:
+    bench.use(PLAN)
+    bench.keep(Kind.JVM_METRICS, jvm(), jvm(NOON + 60_000))
+    bench.apply()
+    bench.apply(start=0)
+    instance = ids.instance_id(ids.service_id("shop"), "shop-1")
+    (plan,) = (one for one in PLAN.sources if one.source == "ServiceInstanceJVMCPU")
+    count, total = (dict(plan.metrics[0].columns)[part] for part in ("count", "summation"))
+    found = bench.storage.series(plan.source, instance, [count, total], BUCKET, BUCKET + 9)
+    assert found == {at: {count: 1, total: 40.0} for at in (BUCKET, BUCKET + 1)}
+    assert bench.progress() == Applied(2, 2, {})
+
+
+def test_pages_are_services_instances_and_endpoints_of_browsers(bench: Bench) -> None:
+    bench.keep(
+        Kind.BROWSER_PAGE,
+        browser.BrowserPerfData(service="web", serviceVersion="v1", pagePath="/", time=NOON),
+    )
+    bench.keep(Kind.BROWSER_ERROR, error())
+    bench.apply()
+    (web,) = bench.storage.services("BROWSER")
+    assert (web.name, web.normal) == ("web", True)
+    assert [one.name for one in bench.storage.instances(web.id, *ALWAYS)] == ["v1"]
+    pages = {one.name for one in bench.storage.endpoints(web.id, "", 9)}
+    assert pages == {"/", "/cart"}
+
+
+def test_a_log_of_an_error_is_counted_and_kept(bench: Bench) -> None:
+    one = error(message="x is undefined", category=4)
+    bench.keep(Kind.BROWSER_ERROR, one)
+    bench.apply()
+    (kept,) = bench.storage.records(Kind.BROWSER_ERROR, *ALWAYS, limit=9)
+    assert kept.payload == one.SerializeToString()
+    assert bench.progress() == Applied(1, 1, {})
+
+
+def test_what_cannot_be_is_parked_and_what_is_too_old_given_up(bench: Bench) -> None:
+    bomb = jvm()
+    for _ in range(ELEMENTS_MAX):
+        bomb.metrics[0].gc.add(count=1)
+    bench.keep(
+        Kind.JVM_METRICS,
+        jvm(service=""),
+        jvm(-1),
+        jvm(NOON + DAY_MS),
+        jvm(NOON - 40 * DAY_MS),
+        bomb,
+        jvm(),
+    )
+    bench.keep(Kind.BROWSER_PAGE, browser.BrowserPerfData(service="web", time=2**60))
+    bench.apply()
+    parked = {sequence: code for sequence, code, _ in bench.parked()}
+    assert parked == {
+        0: "incomplete",
+        1: "implausible",
+        2: "future",
+        4: "oversize",
+        6: "implausible",
+    }
+    dropped = {"incomplete": 1, "implausible": 2, "future": 1, "oversize": 1, "expired": 1}
+    assert bench.progress() == Applied(7, 1, dropped)
+
+
+def test_names_are_cut_as_those_of_traces_are(bench: Bench) -> None:
+    long = "x" * 300
+    told = browser.BrowserPerfData(service=long, serviceVersion=long, pagePath=long, time=NOON)
+    bench.keep(Kind.BROWSER_PAGE, told)
+    bench.apply()
+    (web,) = bench.storage.services("BROWSER")
+    (version,) = bench.storage.instances(web.id, *ALWAYS)
+    (page,) = bench.storage.endpoints(web.id, "", 9)
+    naming = SETTINGS.naming
+    assert [len(one.name) for one in (web, version, page)] == [
+        naming.service_chars_max,
+        naming.instance_chars_max,
+        naming.endpoint_chars_max,
+    ]
