@@ -53,6 +53,7 @@ PLAN = plan_of(
             service_relation_client_cpm =
                 from(ServiceRelation.*).filter(detectPoint == DetectPoint.CLIENT).cpm();
             database_access_cpm = from(DatabaseAccess.*).cpm();
+            instance_jvm_cpu = from(ServiceInstanceJVMCPU.usePercent).doubleAvg();
             """,
         )
     ]

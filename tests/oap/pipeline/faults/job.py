@@ -1,7 +1,10 @@
 """An analysis job as a process of its own, whose fates are its arguments after the directory:
-`moment/time/deed`, deeds being those of `DEEDS`. In its second batch one worker of Python's dies.
+`moment/time/deed`, deeds being those of `DEEDS`, and `there:file` or `gone:file`: it is killed with
+all its group as soon as that file of the directory has come, or has come and gone. In its second
+batch one worker of Python's dies.
 
-It ends by itself: 0 when all that is queued is stored, 3 when the job has given up.
+Of its checkpoint it keeps as little as can be. It ends by itself: 0 when all that is queued is
+stored, 3 when the job has given up.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -27,7 +31,7 @@ from oap.pipeline.bench import PLAN, SETTINGS
 from oap.pipeline.faults.line import Fate, MortalStorage, Toll, storage_of
 from oap.pipeline.faults.work import BATCH, BATCHES, NOW
 from skyfarer.oap.pipeline import job as room
-from skyfarer.oap.pipeline.session import SparkSettings
+from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sources.queue import QueueSource, QueueStreamReader
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -35,20 +39,25 @@ from skyfarer.testing.clock import HandClock
 
 DEADLINE_S = 240
 GIVEN_UP = 3
+WORKER_READS = "a worker reads"
 WORKER_DIED = "a worker has died"
-"""The name of a file beside the queue."""
+"""Names of files beside the queue."""
+LOOK_EVERY_S = 0.001
 
 
 class MortalReader(QueueStreamReader):
-    """Its worker dies once, half way through the second batch."""
+    """It shows when it has read something. Its worker dies once, half way through the second
+    batch."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self._died = Path(options["directory"]).parent / WORKER_DIED
+        beside = Path(options["directory"]).parent
+        self._reads, self._died = beside / WORKER_READS, beside / WORKER_DIED
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         for rows in super().read(partition):
             yield rows
+            self._reads.touch()
             if getattr(partition, "start", 0) >= BATCH:
                 with suppress(FileExistsError):
                     self._died.touch(exist_ok=False)
@@ -80,6 +89,26 @@ DEEDS: dict[str, Callable[[Path], None]] = {
 }
 
 
+class Watch(threading.Thread):
+    """What an earlier life has left there does not count."""
+
+    def __init__(self, file: Path, *, gone: bool) -> None:
+        super().__init__(daemon=True)
+        self._file = file
+        self._changes = (False, True, False) if gone else (False, True)
+
+    def run(self) -> None:
+        for exists in self._changes:
+            while self._file.exists() is not exists:
+                time.sleep(LOOK_EVERY_S)
+        kill_all(self._file)
+
+
+def watch(directory: Path, told: Sequence[str]) -> None:
+    for what, file in (one.split(":") for one in told):
+        Watch(directory / file, gone=what == "gone").start()
+
+
 def toll_of(directory: Path, told: Sequence[str]) -> Toll:
     split = [one.split("/") for one in told]
     fates = [Fate(moment, int(n), partial(DEEDS[deed], directory)) for moment, n, deed in split]
@@ -106,6 +135,9 @@ def run(directory: Path, storage: MortalStorage) -> int:
         failed=given_up.put,
         applied=lambda: None,
     )
+    # The job's own is the same: a process has one.
+    session = spark_session(settings.spark)
+    session.conf.set("spark.sql.streaming.minBatchesToRetain", "1")
     job.start()
     queue_id = job._queue.queue_id
     deadline = time.monotonic() + DEADLINE_S
@@ -119,7 +151,9 @@ def run(directory: Path, storage: MortalStorage) -> int:
 
 def main(directory: Path, *told: str) -> int:
     room.QueueSource = MortalSource  # type: ignore[misc]
-    storage = MortalStorage(toll_of(directory, told))
+    files = [one for one in told if ":" in one]
+    watch(directory, files)
+    storage = MortalStorage(toll_of(directory, [one for one in told if one not in files]))
     storage.start(storage_of(directory), UTC)
     try:
         return run(directory, storage)

@@ -6,11 +6,8 @@ of a run that nothing happened to.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,29 +15,11 @@ from pyspark.sql import SparkSession
 
 from oap.pipeline.faults import job
 from oap.pipeline.faults.line import COMMIT, COMMITTED, METRICS, Line, Tables, contents
+from oap.pipeline.faults.lives import lived
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.soak]
-
-
-def lived(directory: Path, *fates: str) -> tuple[int, str]:
-    """Exit code and output of a job."""
-    path = os.pathsep.join(part for part in sys.path if part)
-    with subprocess.Popen(
-        [sys.executable, "-m", job.__name__, str(directory), *fates],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            said, _ = process.communicate(timeout=400)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, said
+pytestmark = pytest.mark.timeout(900)
 
 
 def ruin(checkpoint: Path) -> None:

@@ -15,12 +15,12 @@ from skyfarer.oap.pipeline.times import DAY_MS
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.traces import Exit, cache, caller, database, produce, segment
-from skyfarer.wire.messages import InstancePingPkg, SegmentObject
+from skyfarer.wire.messages import InstancePingPkg, SegmentObject, runtime
 from skyfarer.wire.messages import inventory as messages
 from skyfarer.wire.rpc import Kind
 
 NOW: Final = NOON + 3_600_000
-BATCH: Final = 24
+BATCH: Final = 25
 BATCHES: Final = 5
 
 Work: TypeAlias = Iterable[tuple[int, bytes]]
@@ -63,7 +63,7 @@ def work() -> list[tuple[int, bytes]]:
 
 
 def _batch(batch: int) -> Iterator[tuple[int, bytes]]:
-    """Eight calls and eight others: of each life in a node one, and a resend."""
+    """Eight calls and nine others: of each life in a node one, and a resend."""
     calls = pairs(range(batch * 8, batch * 8 + 8))
     wrong_times = (NOW + 3_600_000, NOW - 8 * DAY_MS)
     clocks = [pair(1_000 + batch * 2 + n, at)[0] for n, at in enumerate(wrong_times)]
@@ -72,6 +72,9 @@ def _batch(batch: int) -> Iterator[tuple[int, bytes]]:
     yield told(Kind.INSTANCE_PING, InstancePingPkg(service="idle", serviceInstance=f"i-{batch}"))
     name = messages.InventorySource(scope=1, name=f"old-{batch}", registerTime=NOON)
     yield told(Kind.INVENTORY, name)
+    jvm = runtime.JVMMetricCollection(service="web", serviceInstance="web-0")
+    jvm.metrics.add(time=NOON + batch * 1_000).cpu.usagePercent = 40.0 + batch
+    yield told(Kind.JVM_METRICS, jvm)
     yield Kind.LOG, b"a log %d" % batch
     yield Kind.SEGMENT, b"\xff no segment %d" % batch
     yield 777, b"of no kind"

@@ -1,0 +1,49 @@
+"""Everything is killed at the steps that Spark takes by itself: offsets planned and written, the
+batch read, its commit written, old files purged. The next life ends where one never killed would.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from oap.pipeline.faults import job
+from oap.pipeline.faults.line import Line, Tables, contents
+from oap.pipeline.faults.lives import lived
+from oap.pipeline.faults.work import BATCH
+from skyfarer.oap.pipeline.metrics import Metrics
+
+pytestmark = pytest.mark.timeout(900)
+
+CHECKPOINT = "spark/checkpoint"
+
+
+def test_killed_at_every_step_of_the_checkpoint_the_tables_are_those_of_one_never_killed(
+    filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    life = shutil.copytree(filled, tmp_path / "life")
+    (life / job.WORKER_DIED).touch()  # one that died would make the query begin anew
+    offsets, commits = life / CHECKPOINT / "offsets", life / CHECKPOINT / "commits"
+
+    def killed(fate: str) -> int:
+        code, said = lived(life, fate)
+        assert code == -signal.SIGKILL, said
+        with Line(life, spark, metrics) as line:
+            return line.applied()
+
+    assert killed(f"there:{CHECKPOINT}/offsets/0") == 0
+    assert (offsets / "0").exists() and not (commits / "0").exists()
+    assert killed(f"there:{job.WORKER_READS}") == 0
+    assert not (commits / "0").exists()
+    assert killed(f"there:{CHECKPOINT}/commits/0") == BATCH
+    assert (commits / "0").exists() and not (offsets / "2").exists()
+    stored = killed(f"gone:{CHECKPOINT}/offsets/0")
+    assert not (offsets / "0").exists() and (offsets / "1").exists()
+    assert stored > BATCH
+    with Line(life, spark, metrics) as line:
+        line.run()
+    assert contents(life) == undisturbed
