@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from e2e.reading import seen
+from e2e.reading import calls, seen
 from e2e.shops import Shop, python_shop
 from skyfarer.testing.programs import Oap, eventually, ledger_since
 
@@ -19,6 +19,15 @@ pytestmark = [pytest.mark.e2e, pytest.mark.bounded]
 VISITS = {"/catalogue": 37, "/checkout": 5}
 VISIBLE_WITHIN_S = 10.0
 """The issue's own bound, from the last call to the count on the query side."""
+
+
+METERS_WITHIN_S = 60.0
+
+
+def memory_used(oap: Oap) -> int:
+    """As the agent reports it of its process, every second."""
+    instance = {"serviceInstanceName": "real-shop-1"}
+    return calls(oap, "meter_instance_pvm_total_mem_utilization", "real-shop", **instance)
 
 
 @pytest.fixture
@@ -53,6 +62,7 @@ def test_what_the_real_agent_saw_is_read_back_exactly(
     assert found["layers"] == ["GENERAL"]
     assert found["instances"] == [{"name": "real-shop-1", "language": "PYTHON"}]
     assert found["endpoints"] == VISITS
+    eventually(lambda: memory_used(oap) > 0, METERS_WITHIN_S, "the agent's meters visible")
     ledger = oap.ledger()
     assert ledger["balanced"]
     assert ledger_since(books_before, ledger)["dropped"] == {}

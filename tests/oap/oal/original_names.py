@@ -84,6 +84,18 @@ NAMES = {
         instance_client_sidecar_internal_resp_latency_nanos
         instance_server_sidecar_internal_resp_latency_nanos
     """,
+    "meters.oal": """
+        meter_instance_pvm_process_cpu_utilization meter_instance_pvm_process_mem_utilization
+        meter_instance_pvm_total_cpu_utilization meter_instance_pvm_total_mem_utilization
+        meter_instance_pvm_gc_g0 meter_instance_pvm_gc_g1 meter_instance_pvm_gc_g2
+        meter_instance_pvm_thread_active_count meter_instance_nodejs_process_cpu
+        meter_instance_nodejs_heap_used meter_instance_nodejs_heap_total
+        meter_instance_nodejs_heap_limit meter_instance_nodejs_rss
+        meter_instance_nodejs_external_memory meter_instance_golang_heap_alloc
+        meter_instance_golang_stack_used meter_instance_golang_os_threads_num
+        meter_instance_golang_live_goroutines_num meter_instance_host_cpu_used_rate
+        meter_instance_host_mem_used_rate
+    """,
     "tcp.oal": """
         service_throughput_received service_throughput_sent service_relation_client_received
         service_relation_client_sent service_relation_server_received service_relation_server_sent

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
 
-from skyfarer.wire.messages import CPU, browser, runtime
+from skyfarer.wire.messages import CPU, browser, meter, runtime
 from skyfarer.wire.rpc import Kind
 
 PERCENTS = (0.0, 0.4, 1.0, 37.25, 100.0, float("nan"), float("inf"))
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 def messages(seed: int, now_ms: int, count: int) -> list[tuple[int, Message]]:
     """Of every kind, a few names, several minutes; parts are missing, enumerations too new."""
     random = Random(seed)
-    makers = (_jvm, _clr, _page, _vitals, _resource, _interaction, _error)
+    makers = (_jvm, _clr, _page, _vitals, _resource, _interaction, _error, _meter, _meters)
     return [makers[n % len(makers)](random, now_ms) for n in range(count)]
 
 
@@ -39,6 +39,14 @@ def meaning(kind: int, message: Any) -> Iterator[Row]:
             for source, attributes in of(metric):
                 who = message.service, message.serviceInstance, ""
                 yield Row(source, metric.time, *who, attributes)
+        return
+    if kind in (Kind.METER, Kind.METER_COLLECTION):
+        for one in [message] if kind == Kind.METER else message.meterData:
+            who = one.service, one.serviceInstance
+            if all(who) and one.timestamp and one.HasField("singleValue"):
+                told = one.singleValue
+                attributes = {"meter": told.name, "value": _whole(told.value)}
+                yield Row("InstanceMeter", one.timestamp, *who, "", attributes)
         return
     service, version, page = message.service, message.serviceVersion, message.pagePath
     if kind in (Kind.BROWSER_PAGE, Kind.BROWSER_ERROR):
@@ -74,6 +82,12 @@ def _page_part(kind: int, message: Any) -> tuple[str, dict[str, Any]]:
             "size": message.size,
         }
     return "BrowserAppWebInteractionPerf", {"inpTime": message.inpTime}
+
+
+def _whole(value: float) -> int:
+    if not 0 < value < float("inf"):
+        return 0
+    return 1 if value < 1 else int(min(value, 2.0**53) + 0.5)
 
 
 def _percent(cpu: CPU) -> float:
@@ -152,6 +166,31 @@ def _clr(random: Random, now_ms: int) -> tuple[int, Message]:
             _filled(metric.gc, random)
             _filled(metric.thread, random)
     return Kind.CLR_METRICS, told
+
+
+METERS = ("instance_pvm_gc_g0", "instance_nodejs_rss", "of_nobody")
+VALUES = (-3.0, 0.0, 0.2, 1.0, 2.5, 123.4, 9e18, float("nan"), float("inf"))
+
+
+def _sample(random: Random, now_ms: int) -> meter.MeterData:
+    told = meter.MeterData(service=random.choice(["snake", "snake", ""]), serviceInstance="s-1")
+    told.timestamp = random.choice([0, _time(random, now_ms), _time(random, now_ms)])
+    if random.random() < 0.2:
+        told.histogram.name = METERS[0]
+    else:
+        told.singleValue.name = random.choice(METERS)
+        told.singleValue.value = random.choice(VALUES)
+        told.singleValue.labels.add(name="a", value="b")
+    return told
+
+
+def _meter(random: Random, now_ms: int) -> tuple[int, Message]:
+    return Kind.METER, _sample(random, now_ms)
+
+
+def _meters(random: Random, now_ms: int) -> tuple[int, Message]:
+    samples = [_sample(random, now_ms) for _ in range(random.randrange(4))]
+    return Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=samples)
 
 
 def _on_page(message: Any, random: Random, now_ms: int) -> Any:

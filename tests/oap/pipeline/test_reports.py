@@ -19,7 +19,7 @@ from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
 from skyfarer.oap.pipeline.times import DAY_MS
-from skyfarer.wire.messages import browser, runtime
+from skyfarer.wire.messages import browser, meter, runtime
 from skyfarer.wire.rpc import Kind
 
 OWN = """
@@ -76,7 +76,7 @@ def found_in(deltas: dict[str, Deltas]) -> dict[tuple[object, ...], dict[str, ob
 def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(
     bench: Bench, spark: SparkSession, decoder: str
 ) -> None:
-    given = messages(20_26, NOON, 700)
+    given = messages(20_26, NOON, 900)
     for kind, message in given:
         bench.keep(kind, message)
     metrics = Metrics(PLAN, SETTINGS)
@@ -120,6 +120,26 @@ def test_a_log_of_an_error_is_counted_and_kept(bench: Bench) -> None:
     (kept,) = bench.storage.records(Kind.BROWSER_ERROR, *ALWAYS, limit=9)
     assert kept.payload == one.SerializeToString()
     assert bench.progress() == Applied(1, 1, {})
+
+
+def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> None:
+    bench.use(PLAN)
+    told = meter.MeterData(service="snake", serviceInstance="s-1", timestamp=NOON)
+    told.singleValue.name, told.singleValue.value = "instance_pvm_gc_g0", 6.6
+    nobody = meter.MeterData(timestamp=NOON)
+    nobody.singleValue.name = "instance_pvm_gc_g0"
+    bench.keep(Kind.METER, told, nobody)
+    bench.keep(Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=[told, nobody]))
+    bench.apply()
+    instance = ids.instance_id(ids.service_id("snake"), "s-1")
+    (plan,) = (one for one in PLAN.sources if one.source == "InstanceMeter")
+    (metric,) = (one for one in plan.metrics if one.name == "meter_instance_pvm_gc_g0")
+    count, total = (dict(metric.columns)[part] for part in ("count", "summation"))
+    found = bench.storage.series(plan.source, instance, [count, total], BUCKET, BUCKET)
+    assert found == {BUCKET: {count: 2, total: 14}}
+    kept = bench.storage.records(Kind.METER, *ALWAYS, limit=9)
+    assert [one.payload for one in kept] == [one.SerializeToString() for one in (told, nobody)]
+    assert bench.progress() == Applied(3, 3, {})
 
 
 def test_what_cannot_be_is_parked_and_what_is_too_old_given_up(bench: Bench) -> None:

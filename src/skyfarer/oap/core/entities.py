@@ -63,6 +63,7 @@ REPORTED: Final[Mapping[str, Entity]] = {
     "ServiceInstanceCLRCPU": Entity.INSTANCE,
     "ServiceInstanceCLRGC": Entity.INSTANCE,
     "ServiceInstanceCLRThread": Entity.INSTANCE,
+    "InstanceMeter": Entity.INSTANCE,
     "BrowserAppTraffic": Entity.SERVICE,
     "BrowserAppSingleVersionTraffic": Entity.INSTANCE,
     "BrowserAppPageTraffic": Entity.ENDPOINT,

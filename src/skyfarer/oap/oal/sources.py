@@ -167,6 +167,7 @@ _ROWS = (
         f"{_INSTANCE} availableCompletionPortThreads:long availableWorkerThreads:long",
         "maxCompletionPortThreads:long maxWorkerThreads:long",
     ),
+    _source("InstanceMeter", None, f"{_INSTANCE} meter value:long"),
     _source("DatabaseAccess", 17, _ACCESS),
     _source("CacheAccess", 55, f"{_ACCESS} operation:VirtualCacheOperation"),
     _source("MQAccess", 63, _MQ),

@@ -19,9 +19,9 @@ from skyfarer.wire.split import walk
 
 ELEMENTS_MAX = 10_000
 """Of all lists of a record together: spans, their references and tags, attributes, properties."""
-SUSPECT_BYTES = 2 * ELEMENTS_MAX
-"""An element has at least a tag and a length."""
-OVERSIZE = f"oversize: more than {ELEMENTS_MAX} elements: spans, tags, attributes, metrics, …"
+ELEMENT_BYTES = 2
+"""At least: a tag and a length."""
+OVERSIZE = "oversize: too many elements: spans, references, tags, attributes, properties, metrics"
 
 Lists: TypeAlias = Mapping[int, "Lists"]
 """Field number of a list → the lists in each of its elements."""
@@ -34,7 +34,10 @@ _LISTS: Mapping[int, Lists] = {
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
     Kind.JVM_METRICS: {1: {3: {}, 4: {}, 5: {}}},
     Kind.CLR_METRICS: {1: {}},
+    Kind.METER_COLLECTION: {1: {}},
 }
+_MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 100_000}
+"""A collection is all that a scrape has found; of a meter only its name and value are decoded."""
 
 
 def bombs_among(kind: int, payloads: pa.BinaryArray) -> list[int]:
@@ -42,8 +45,9 @@ def bombs_among(kind: int, payloads: pa.BinaryArray) -> list[int]:
     lists = _LISTS.get(kind)
     if lists is None:
         return []
-    suspects = np.flatnonzero(pc.binary_length(payloads).to_numpy() > SUSPECT_BYTES)
-    return [at for at in suspects.tolist() if _left(payloads[at].as_py(), lists, ELEMENTS_MAX) < 0]
+    most = _MORE.get(kind, ELEMENTS_MAX)
+    suspects = np.flatnonzero(pc.binary_length(payloads).to_numpy() > ELEMENT_BYTES * most)
+    return [at for at in suspects.tolist() if _left(payloads[at].as_py(), lists, most) < 0]
 
 
 def _left(payload: bytes, lists: Lists, allowance: int) -> int:

@@ -9,13 +9,14 @@ its row holds what came of it:
     whole_0, …, fraction_0, flag_0, text_0, …   the attributes, in the order of `oal.sources`
 
 Sources share those places, so that one aggregation serves all of them (`slot_of`). What an agent
-does not send (threads of an old one) says nothing, where the original has a row of zeros.
+does not send (threads of an old one) says nothing, where the original has a row of zeros. A meter
+without service, instance or time says nothing either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -56,13 +57,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Report:
-    """`each` is the list whose elements have a time and parts of their own, or empty. The names of
-    service, instance and endpoint are fields of the message itself."""
+    """`each` is the list whose elements have a `time` and parts of their own, or empty. The names
+    of service, instance and endpoint are fields of the message, or, `of_each`, of its elements;
+    then one that lacks a name or a time is passed over."""
 
     layer: Layer
     names: Mapping[str, str]
     parts: tuple[Part, ...]
     each: str = ""
+    time: str = "time"
+    of_each: bool = False
 
 
 def _named(enum: str, field: str) -> Value:
@@ -96,6 +100,14 @@ def _thousandths(messages: pa.StructArray) -> pa.Array:
     cls = pc.multiply(pc.struct_field(messages, "cls"), 1000.0)
     known = pc.and_(pc.is_finite(cls), pc.less(pc.abs(cls), 2.0**31))
     return pc.floor(pc.add(pc.if_else(known, cls, -1.0), 0.5)).cast(pa.int64())
+
+
+def _rounded(messages: pa.StructArray) -> pa.Array:
+    """As the original does it: nothing below 0, and whatever is a little is 1."""
+    value = pc.struct_field(messages, "value")
+    most = pc.min_element_wise(pc.if_else(pc.is_finite(value), value, 0.0), 2.0**53)
+    whole = pc.floor(pc.add(pc.max_element_wise(most, 1.0), 0.5)).cast(pa.int64())
+    return pc.if_else(pc.greater(most, 0.0), whole, 0)
 
 
 def _category(messages: pa.StructArray) -> pa.Array:
@@ -181,7 +193,16 @@ _CLR = Report(
     ),
     each="metrics",
 )
+_METER = Report(
+    Layer.GENERAL,
+    _INSTANCE,
+    (Part("InstanceMeter", "singleValue", {"meter": "name", "value": _rounded}),),
+    time="timestamp",
+    of_each=True,
+)
 REPORTS: Final[Mapping[int, Report]] = {
+    Kind.METER: _METER,
+    Kind.METER_COLLECTION: replace(_METER, each="meterData"),
     Kind.JVM_METRICS: _JVM,
     Kind.CLR_METRICS: _CLR,
     Kind.BROWSER_PAGE: Report(
@@ -267,7 +288,10 @@ def reports_of(kind: int, batch: pa.RecordBatch) -> pa.ListArray:
     report = REPORTS[kind]
     whole = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
     messages, parents = _inside(whole, report.each)
-    made = [_rows(part, report, batch, messages, parents) for part in report.parts]
+    if report.of_each:
+        known = _known(messages, report)
+        messages, parents = messages.filter(known), parents[known.to_numpy(zero_copy_only=False)]
+    made = [_rows(part, report, whole, messages, parents) for part in report.parts]
     owners = np.concatenate([owner for _, owner in made])
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=batch.num_rows)
@@ -293,17 +317,27 @@ def _inside(messages: pa.StructArray, path: str) -> tuple[pa.StructArray, Owners
     return inner.filter(there), everyone[there.to_numpy(zero_copy_only=False)]
 
 
+def _known(messages: pa.StructArray, report: Report) -> pa.BooleanArray:
+    """Those that say who they are of, and when."""
+    known = pc.greater(pc.struct_field(messages, report.time), 0)
+    for name in report.names.values():
+        known = pc.and_(known, pc.not_equal(pc.struct_field(messages, name), ""))
+    return known
+
+
 def _rows(
-    part: Part, report: Report, batch: pa.RecordBatch, messages: pa.StructArray, parents: Owners
+    part: Part, report: Report, whole: pa.StructArray, messages: pa.StructArray, parents: Owners
 ) -> tuple[pa.StructArray, Owners]:
+    """The rows of that part, and the record of each."""
     inner, owners = _inside(messages, part.path)
     records = parents[owners]
+    named = (messages, owners) if report.of_each else (whole, records)
     count = len(inner)
     columns = {
         "source": pa.array([part.source] * count, pa.string()),
-        "time": pc.struct_field(messages, "time").take(pa.array(owners)),
+        "time": pc.struct_field(messages, report.time).take(pa.array(owners)),
         "layer": pa.array([int(report.layer)] * count, pa.int32()),
-        **_entity(part, report, batch, records),
+        **_entity(part, report, *named),
     }
     slots = slots_of(part.source)
     for attribute, value in part.values.items():
@@ -322,11 +356,14 @@ _WHOSE: Final = {
 
 
 def _entity(
-    part: Part, report: Report, batch: pa.RecordBatch, records: Owners
+    part: Part, report: Report, messages: pa.StructArray, places: Owners
 ) -> dict[str, pa.Array]:
-    """The names of whom the source speaks; the others are empty."""
-    taken, whose = pa.array(records), _WHOSE[REPORTED[part.source]]
-    nobody = pa.array([""] * len(records), pa.string())
+    """The names of whom the source speaks, of the messages at these places; others are empty."""
+    whose = _WHOSE[REPORTED[part.source]]
+    nobody = pa.array([""] * len(places), pa.string())
     return {
-        name: batch[report.names[name]].take(taken) if name in whose else nobody for name in _NAMES
+        name: pc.struct_field(messages, report.names[name]).take(pa.array(places))
+        if name in whose
+        else nobody
+        for name in _NAMES
     }

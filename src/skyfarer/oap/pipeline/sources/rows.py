@@ -46,8 +46,10 @@ INCOMPLETE = "incomplete: needs "
 IMPLAUSIBLE = f"implausible: a time before 1970, or above {TIME_MS_MAX} ms since then"
 UNKNOWN_KIND = "unknown_kind"
 
-STORED = (frozenset(Kind) - {Kind.NONE} - SHAPES.keys()) | {Kind.BROWSER_ERROR}
-"""Kinds that are stored as they came: those that nothing analyses, and logs that are counted."""
+_STORED_TOO = {Kind.BROWSER_ERROR, Kind.METER, Kind.METER_COLLECTION}
+STORED = (frozenset(Kind) - {Kind.NONE} - SHAPES.keys()) | _STORED_TOO
+"""Kinds that are stored as they came: those that nothing analyses, and what says more than its
+metrics do (the text of an error, labels and histograms)."""
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -222,6 +222,25 @@ CLR = _runtime(
     },
 )
 
+_SAMPLE = {
+    "meter.MeterData": ("singleValue", "service", "serviceInstance", "timestamp"),
+    "meter.MeterSingleValue": ("name", "value"),
+}
+METER = Shape(
+    column=REPORTS,
+    message="meter.MeterData",
+    fields=_SAMPLE,
+    required=(),
+    times={"timestamp": TIME_MS_MAX},
+)
+METERS = Shape(
+    column=REPORTS,
+    message="meter.MeterDataCollection",
+    fields={"meter.MeterDataCollection": ("meterData",), **_SAMPLE},
+    required=(),
+    times={"meterData.timestamp": TIME_MS_MAX},
+)
+
 SHAPES: Mapping[int, Shape] = {
     Kind.SEGMENT: SEGMENT,
     Kind.INSTANCE_PROPERTIES: PROPERTIES,
@@ -229,6 +248,8 @@ SHAPES: Mapping[int, Shape] = {
     Kind.INVENTORY: INVENTORY,
     Kind.OTLP_TRACES: SEGMENT,
     Kind.V2_SEGMENT: V2_SEGMENT,
+    Kind.METER: METER,
+    Kind.METER_COLLECTION: METERS,
     Kind.JVM_METRICS: JVM,
     Kind.CLR_METRICS: CLR,
     Kind.BROWSER_PAGE: _page("BrowserPerfData", *PAGE_TIMES),
