@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figures import figure
 from skyfarer.base.units import GIB, MIB
-from skyfarer.oap.core.entities import TRACED
+from skyfarer.oap.core.entities import REPORTED, TRACED
 from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
@@ -42,6 +42,7 @@ from skyfarer.queue.writer import Writer
 from skyfarer.testing.clock import HandClock
 from skyfarer.testing.traces import segment
 from skyfarer.testing.traffic import DemoTraffic
+from skyfarer.wire.messages import runtime
 from skyfarer.wire.rpc import Kind
 
 BATCH = 100_000
@@ -50,6 +51,7 @@ WARM_UP = 4
 DISTINCT = 20_000
 LONG = 5_000_000
 SMALL = 5_000
+JVMS = 1_000
 SMALL_TIMES = 15
 ENDPOINTS = (10, 10_000)
 FLAT_MAX = 1.25
@@ -164,6 +166,32 @@ def flat(session: SparkSession, scratch: Path, segments: list[bytes]) -> None:
     figure("pipeline_10000_endpoints", wide / narrow, "ratio to 10", at_most=FLAT_MAX)
 
 
+def reported(session: SparkSession, scratch: Path) -> None:
+    """What a second of JVMs costs beside the traces of its batch."""
+    told = runtime.JVMMetricCollection(service="shop")
+    metric = told.metrics.add(time=NOON_MS)
+    metric.cpu.usagePercent = 40.0
+    for heap in (True, False):
+        metric.memory.add(isHeap=heap, used=10**8, max=10**9)
+        metric.gc.add(phase=int(heap), count=1, time=5)
+    for pool in range(6):
+        metric.memoryPool.add(type=pool, used=10**7, max=10**8)
+    metric.thread.liveCount, metric.clazz.loadedClassCount = 40, 9_000
+    writer = Writer(QueueSettings(scratch / "jvms", 16 * MIB, 64 * MIB, consumers=("bench",)))
+    writer.start()
+    for number in range(JVMS):
+        told.serviceInstance = f"shop-{number}"
+        writer.append(Kind.JVM_METRICS, [told.SerializeToString()])
+    writer.stop(10)
+    metrics = Metrics(plan_of(shipped()).of(REPORTED), AnalysisSettings())
+    spent = []
+    for _ in range(SMALL_TIMES + WARM_UP):
+        begun = time.monotonic()
+        metrics.of_reports(source(session.read, scratch / "jvms", end=JVMS))
+        spent.append(time.monotonic() - begun)
+    figure("pipeline_reports_of_1000_jvms", statistics.median(spent[WARM_UP:]), "s")
+
+
 def decoder_rates(segments: list[bytes]) -> dict[str, float]:
     array, rates = pa.array(segments, pa.binary()), {}
     for name in DECODERS:
@@ -190,6 +218,7 @@ def main() -> None:
         times = list(run_stream(session, queue, said))[WARM_UP:]
         shutil.rmtree(queue)
         flat(session, Path(scratch), segments)
+        reported(session, Path(scratch))
         session.stop()
     stream = BATCH / statistics.median(own for own, _ in times)
     limit = BATCH / statistics.median(direct for _, direct in times)
