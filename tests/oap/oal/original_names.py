@@ -85,7 +85,9 @@ NAMES = {
         instance_server_sidecar_internal_resp_latency_nanos
     """,
     "meters.oal": """
-        meter_instance_pvm_process_cpu_utilization meter_instance_pvm_process_mem_utilization
+        meter_instance_pvm_gc_time meter_instance_golang_gc_pause_time
+        meter_instance_golang_gc_count meter_instance_pvm_process_cpu_utilization
+        meter_instance_pvm_process_mem_utilization
         meter_instance_pvm_total_cpu_utilization meter_instance_pvm_total_mem_utilization
         meter_instance_pvm_gc_g0 meter_instance_pvm_gc_g1 meter_instance_pvm_gc_g2
         meter_instance_pvm_thread_active_count meter_instance_nodejs_process_cpu

@@ -10,7 +10,7 @@ from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.oap.oal.interpreter import Row, accumulate, merge, values
 from skyfarer.oap.oal.plan import SourcePlan
-from skyfarer.oap.oal.values import Value, truncated
+from skyfarer.oap.oal.values import Value, truncated, value_of
 
 
 def plan(text: str) -> SourcePlan:
@@ -84,6 +84,8 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
         3333,
     ),
     ("from(Service.*).rate(latency > 1, latency == 1)", latencies(5), 0),
+    (f"{LATENCY}.increase()", latencies(7, 12, 9), 5),
+    (f"{LATENCY}.increase()", latencies(7), 0),
     ("from(Service.*).count()", [{}, {}], 2),
     ("from(Service.*).cpm()", [{}, {}], 2),
     # no item of the metric at all is no value, which 0 is
@@ -107,6 +109,17 @@ def test_vector(definition: str, rows: list[Row], expected: Value | None) -> Non
 
 def test_every_function_has_a_vector() -> None:
     assert {name for name in FUNCTIONS if not any(f".{name}(" in v[0] for v in VECTORS)} == set()
+
+
+def test_growth_is_since_the_bucket_before_or_since_a_counter_began_anew() -> None:
+    source = plan(f"m = {LATENCY}.increase();")
+    (metric,) = source.metrics
+    of = {n: accumulate(source, latencies(*numbers)) for n, numbers in enumerate([(7, 9), (12,)])}
+    assert value_of(metric, of[1], 1, of[0]) == 3
+    assert value_of(metric, of[0], 1, of[1]) == 9
+    assert value_of(metric, of[0], 1, {}) == 2
+    assert value_of(metric, accumulate(source, latencies(0, 600)), 60) == 10
+    assert value_of(metric, {}, 1, of[0]) is None
 
 
 def test_calls_of_an_hour_are_divided_by_its_minutes() -> None:

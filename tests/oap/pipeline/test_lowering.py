@@ -25,6 +25,7 @@ EVERYTHING = """
 every_double = from(Service.latency).doubleAvg();
 every_max = from(Endpoint.latency).filter(latency < 0).max();
 every_min = from(Endpoint.latency).filter(latency in [9, 10, 99]).min();
+every_increase = from(Endpoint.latency).increase();
 every_max_double = from((int)Service.tag["x"]).maxDouble();
 every_min_double = from(MQAccess.transmissionLatency).minDouble();
 every_sum = from((str->int)Service.tag["x"]).sum();

@@ -134,7 +134,23 @@ def test_what_batches_brought_is_read_by_the_minute_the_hour_and_the_day(
     assert by_step["DAY"] == [expected(of, first + last, 1440)]
 
 
+def test_growth_of_a_counter_begins_with_the_bucket_before_the_chart(shelf, plan, fresh, eight):
+    of = source_plan(plan, "InstanceMeter")
+    counted = {-1: [40], 0: [60, 90], 2: [95, 100]}
+    rows = {
+        after: [{"meter": "instance_golang_gc_count", "value": value} for value in values]
+        for after, values in counted.items()
+    }
+    applied = shelf.storage.applied("queue-a")
+    told = deltas(of, eight // 60_000, rows, service=fresh, instance="one")
+    shelf.storage.apply(batch(applied, applied + 1, metrics={of.source: told}))
+    entity = {"serviceName": fresh, "normal": True, "serviceInstanceName": "one"}
+    name = "meter_instance_golang_gc_count"
+    assert asked(shelf, of, entity, "MINUTE") == [{name: "50"}, {}, {name: "5"}]
+    assert asked(shelf, of, entity, "HOUR") == [{name: "1"}]
+
+
 def test_a_metric_of_a_source_that_nothing_fills_has_no_value(shelf, plan, fresh):
-    of = source_plan(plan, "ServiceInstanceJVMCPU")
+    of = source_plan(plan, "TCPServiceInstance")
     entity = {"serviceName": fresh, "normal": True, "serviceInstanceName": "one"}
     assert asked(shelf, of, entity, "MINUTE") == [{}, {}, {}]

@@ -18,17 +18,26 @@ Columns: TypeAlias = Mapping[str, Value]
 RANKS: Final = (50, 75, 90, 95, 99)
 TABLES: Final = frozenset({"percentile2", "percentile", "histogram", "labelCount", "labelAvg"})
 """Functions whose value is a table, a number by label."""
+GROWTH: Final = "increase"
+"""The function whose value also depends on the bucket before."""
 WHOLE: Final = 10_000
 """A hundred percent."""
-_AVERAGES: Final = frozenset({"longAvg", "doubleAvg", "labelAvg"})
+_WHOLE_ITEMS: Final = frozenset({"longAvg", "doubleAvg", "labelAvg", GROWTH})
 """Their items reach all parts at once: a count alone is of a time before the sum was asked for."""
 
 
-def value_of(metric: Metric, columns: Columns, minutes: int) -> Value | None:
-    """None where the bucket has no item of this metric, or is older than it."""
+def value_of(
+    metric: Metric, columns: Columns, minutes: int, before: Columns | None = None
+) -> Value | None:
+    """None where the bucket has no item of this metric, or is older than it. `before` are the
+    columns of the bucket before, which GROWTH alone looks at."""
     parts = _Parts(metric, columns, minutes)
-    reached = parts.complete if metric.function in _AVERAGES else parts.reached
-    return _VALUES[metric.function](parts) if reached else None
+    reached = parts.complete if metric.function in _WHOLE_ITEMS else parts.reached
+    if not reached:
+        return None
+    if metric.function == GROWTH:
+        return _growth(parts, _Parts(metric, before or {}, minutes))
+    return _VALUES[metric.function](parts)
 
 
 def truncated(dividend: int, divisor: int) -> int:
@@ -58,6 +67,14 @@ class _Parts:
     def table(self, part: str) -> Mapping[str, int]:
         value = self._found[part]
         return value if isinstance(value, Mapping) else {}
+
+
+def _growth(parts: _Parts, before: _Parts) -> int:
+    """Of a counter, a minute. One that is below what it was began anew, at 0."""
+    most, least = parts.whole("most"), parts.whole("least")
+    if before.complete:
+        least = before.whole("most") if before.whole("most") <= most else 0
+    return truncated(most - least, parts.minutes)
 
 
 def _percent(match: int, total: int) -> int:

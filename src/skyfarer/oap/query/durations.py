@@ -52,6 +52,13 @@ _SHAPES = {
 _MINUTES = {Step.DAY: (10_000, 2359, 1440), Step.HOUR: (100, 59, 60), Step.MINUTE: (1, 0, 1)}
 
 
+_LENGTHS = {
+    Step.DAY: timedelta(days=1),
+    Step.HOUR: timedelta(hours=1),
+    Step.MINUTE: timedelta(minutes=1),
+}
+
+
 @dataclass(frozen=True)
 class Point:
     """One bucket of a chart. `epoch_ms` is the moment it begins."""
@@ -111,6 +118,11 @@ class Duration:
                 raise QueryError(f"duration has more than {POINTS_MAX} {unit}s")
             points.setdefault(bucket, _point(bucket, self.step, zone))
         return list(points.values())
+
+    def before(self, zone: tzinfo) -> int:
+        """The bucket before the first."""
+        earlier = self.start - _LENGTHS[self.step]
+        return Duration(self.step, earlier, earlier).points(zone)[0].bucket
 
 
 def minutes_of(step: Step) -> int:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Metric, Plan
-from skyfarer.oap.oal.values import TABLES, Value, value_of
+from skyfarer.oap.oal.values import GROWTH, TABLES, Value, value_of
 from skyfarer.oap.query.durations import Duration, Point, minutes_of
 from skyfarer.oap.query.entities import KINDS, entity_id
 from skyfarer.oap.query.labels import Labels, Selection, in_order, labels_of, selection
@@ -79,17 +79,23 @@ class Expressions:
         identifier = entity_id(KINDS[source], entity)
         if identifier is None:
             return ExpressionResult("UNKNOWN")
-        values = self._values(source, metric, identifier, points, minutes_of(duration.step))
+        earlier = [duration.before(self._zone)] if metric.function == GROWTH else []
+        buckets = [*earlier, *(point.bucket for point in points)]
+        values = self._values(source, metric, identifier, buckets, minutes_of(duration.step))
         return ExpressionResult("TIME_SERIES_VALUES", _series(metric, asked, values, points))
 
     def _values(
-        self, source: str, metric: Metric, identifier: str, points: Sequence[Point], minutes: int
+        self, source: str, metric: Metric, identifier: str, buckets: Sequence[int], minutes: int
     ) -> Values:
         if source not in ENTITIES:
             return {}  # nothing fills it yet, and storage knows no such source
         columns = list(dict.fromkeys(column for _, column in metric.columns))
-        rows = self._reader.series(source, identifier, columns, points[0].bucket, points[-1].bucket)
-        derived = ((bucket, value_of(metric, row, minutes)) for bucket, row in rows.items())
+        rows = self._reader.series(source, identifier, columns, buckets[0], buckets[-1])
+        before = dict(zip(buckets[1:], buckets, strict=False))
+        derived = (
+            (bucket, value_of(metric, row, minutes, rows.get(before.get(bucket, 0))))
+            for bucket, row in rows.items()
+        )
         return {bucket: value for bucket, value in derived if value is not None}
 
 
