@@ -86,9 +86,9 @@ def test_a_column_that_metrics_share_names_them_and_says_how_many_more(
 
 
 def test_a_metric_that_nothing_emits_rows_for_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["oal", "explain", "service_throughput_sent"]) == 0
+    assert main(["oal", "explain", "gen_ai_provider_cpm"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "Nothing emits rows of TCPService yet, so it has no values."
+    assert last == "Nothing emits rows of GenAIProviderAccess yet, so it has no values."
 
 
 def test_a_metric_that_is_not_there_is_one_sentence_and_code_2(

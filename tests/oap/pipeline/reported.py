@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
 
-from skyfarer.wire.messages import CPU, browser, meter, runtime
+from skyfarer.wire.messages import CPU, DetectPoint, browser, mesh, meter, runtime
 from skyfarer.wire.rpc import Kind
 
 PERCENTS = (0.0, 0.4, 1.0, 37.25, 100.0, float("nan"), float("inf"))
@@ -22,12 +22,22 @@ class Row(NamedTuple):
     instance: str
     endpoint: str
     attributes: dict[str, Any]
+    from_service: str = ""
+    from_instance: str = ""
+    component: int = 0
+    detect_point: str = ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is added up together."""
+        ends = self.from_service, self.from_instance, self.component, self.detect_point
+        return self.source, self.time // 60_000, *self[2:5], *ends
 
 
 def messages(seed: int, now_ms: int, count: int) -> list[tuple[int, Message]]:
     """Of every kind, a few names, several minutes; parts are missing, enumerations too new."""
     random = Random(seed)
-    makers = (_jvm, _clr, _page, _vitals, _resource, _interaction, _error, _meter, _meters)
+    makers = (_jvm, _clr, _page, _vitals, _resource, _interaction, _error, _meter, _meters, _mesh)
     return [makers[n % len(makers)](random, now_ms) for n in range(count)]
 
 
@@ -48,6 +58,12 @@ def meaning(kind: int, message: Any) -> Iterator[Row]:
                 attributes = {"meter": told.name, "value": _whole(told.value)}
                 yield Row("InstanceMeter", one.timestamp, *who, "", attributes)
         return
+    if kind == Kind.MESH_METRICS:
+        for one in message.httpMetrics.metrics:
+            yield from _http(one)
+        for one in message.tcpMetrics.metrics:
+            yield from _tcp(one)
+        return
     service, version, page = message.service, message.serviceVersion, message.pagePath
     if kind in (Kind.BROWSER_PAGE, Kind.BROWSER_ERROR):
         counted = {"count": 1, "trafficCategory": "NORMAL"}
@@ -62,6 +78,48 @@ def meaning(kind: int, message: Any) -> Iterator[Row]:
     if kind != Kind.BROWSER_ERROR:
         source, attributes = _page_part(kind, message)
         yield Row(source, message.time, service, "", page, attributes)
+
+
+def _http(one: Any) -> Iterator[Row]:
+    told = {
+        "latency": one.latency,
+        "status": one.status,
+        "httpResponseStatusCode": one.responseCode,
+        "type": {0: "HTTP", 1: "gRPC"}.get(one.protocol, "RPC"),
+        "sideCar.internalRequestLatencyNanos": one.internalRequestLatencyNanos,
+        "sideCar.internalResponseLatencyNanos": one.internalResponseLatencyNanos,
+    }
+    dest, instance = one.destServiceName, one.destServiceInstance
+    if one.detectPoint == DetectPoint.server:
+        yield Row("Service", one.startTime, dest, "", "", {**told, "tlsMode": one.tlsMode})
+        if instance:
+            yield Row("ServiceInstance", one.startTime, dest, instance, "", told)
+        yield Row("Endpoint", one.startTime, dest, "", one.endpoint, told)
+    component = {0: 49, 1: 23}.get(one.protocol, 50)
+    yield from _between("Service", one, told | {"componentId": component}, component)
+
+
+def _tcp(one: Any) -> Iterator[Row]:
+    told = {"receivedBytes": one.receivedBytes, "sentBytes": one.sentBytes}
+    dest, instance = one.destServiceName, one.destServiceInstance
+    if one.detectPoint == DetectPoint.server:
+        yield Row("TCPService", one.startTime, dest, "", "", told)
+        if instance:
+            yield Row("TCPServiceInstance", one.startTime, dest, instance, "", told)
+    yield from _between("TCPService", one, told, 0)
+
+
+def _between(kind: str, one: Any, told: dict[str, Any], component: int) -> Iterator[Row]:
+    point = {0: "CLIENT", 1: "SERVER", 2: "PROXY"}.get(one.detectPoint, "SERVER")
+    told = {**told, "tlsMode": one.tlsMode, "detectPoint": point}
+    origin, of_origin = one.sourceServiceName, one.sourceServiceInstance
+    dest, instance = one.destServiceName, one.destServiceInstance
+    if origin:
+        ends = (origin, "", component, point)
+        yield Row(f"{kind}Relation", one.startTime, dest, "", "", told, *ends)
+    if origin and of_origin and instance:
+        ends = (origin, of_origin, component, point)
+        yield Row(f"{kind}InstanceRelation", one.startTime, dest, instance, "", told, *ends)
 
 
 def _page_part(kind: int, message: Any) -> tuple[str, dict[str, Any]]:
@@ -191,6 +249,23 @@ def _meter(random: Random, now_ms: int) -> tuple[int, Message]:
 def _meters(random: Random, now_ms: int) -> tuple[int, Message]:
     samples = [_sample(random, now_ms) for _ in range(random.randrange(4))]
     return Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=samples)
+
+
+def _mesh(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = mesh.ServiceMeshMetrics()
+    metrics: Any = random.choice([told.httpMetrics, told.tcpMetrics]).metrics
+    for _ in range(random.randrange(4)):
+        one = _filled(metrics.add(), random)
+        one.startTime, one.detectPoint = _time(random, now_ms), random.randrange(4)
+        one.sourceServiceName, one.sourceServiceInstance = random.choice(
+            [("a", "a-1"), ("a", ""), ("", "")]
+        )
+        one.destServiceName, one.destServiceInstance = "b", random.choice(["b-1", ""])
+        one.tlsMode = random.choice(["", "mTLS"])
+        if metrics is told.httpMetrics.metrics:
+            one.endpoint, one.status = random.choice(["/x", "/y"]), random.random() < 0.7
+            one.protocol = random.randrange(3)
+    return Kind.MESH_METRICS, told
 
 
 def _on_page(message: Any, random: Random, now_ms: int) -> Any:

@@ -8,18 +8,20 @@ import pytest
 from google.protobuf.message import Message
 from pyspark.sql import SparkSession
 
-from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench
+from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench, Calls
 from oap.pipeline.reported import Row, meaning, messages
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.entities import REPORTED
+from skyfarer.oap.core.entities import MESHED, REPORTED, Entity
+from skyfarer.oap.core.entities import DetectPoint as Seen
 from skyfarer.oap.core.storage import Applied, Deltas
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.interpreter import accumulate
-from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
 from skyfarer.oap.pipeline.times import DAY_MS
-from skyfarer.wire.messages import browser, meter, runtime
+from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import DetectPoint, browser, mesh, meter, runtime
 from skyfarer.wire.rpc import Kind
 
 OWN = """
@@ -27,7 +29,7 @@ named = from(ServiceInstanceJVMCPU.usePercent).filter(name == "a").doubleAvg();
 of_service = from(BrowserAppPagePerf.fmpTime).filter(serviceName == "web").max();
 by_id = from(ServiceInstanceCLRGC.heapMemory).filter(serviceId != null).min();
 """
-PLAN = plan_of([*shipped(), Text("own.oal", OWN)]).of(REPORTED)
+PLAN = plan_of([*shipped(), Text("own.oal", OWN)]).of({*REPORTED, *MESHED})
 ALWAYS = 190001010000, 299912312359
 
 
@@ -47,22 +49,30 @@ def interpreted(given: list[tuple[int, Message]]) -> dict[tuple[object, ...], di
     groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for kind, message in given:
         for row in meaning(kind, message):
-            groups[row.source, row.time // 60_000, *row[2:5]].append(row)
+            groups[row.key].append(row)
     plans = {one.source: one for one in PLAN.sources}
     return {
-        key: dict(accumulate(plans[str(key[0])], [_read(row, plans) for row in rows]))
+        key: dict(accumulate(plans[str(key[0])], [*map(_read, rows)]))
         for key, rows in groups.items()
     }
 
 
-def _read(row: Row, plans: dict[str, SourcePlan]) -> dict[str, object]:
-    name = row.instance or row.endpoint or row.service
-    told = {"name": name, "serviceName": row.service, "serviceId": ids.service_id(row.service)}
+def _read(row: Row) -> dict[str, object]:
+    told = {
+        "name": row.instance or row.endpoint or row.service,
+        "serviceName": row.service,
+        "serviceId": ids.service_id(row.service),
+        "sourceServiceName": row.from_service,
+        "destServiceName": row.service,
+    }
     return told | row.attributes
 
 
 def found_in(deltas: dict[str, Deltas]) -> dict[tuple[object, ...], dict[str, object]]:
-    names = ("minute", "service", "instance", "endpoint")
+    names = (
+        *("minute", "service", "instance", "endpoint"),
+        *("from_service", "from_instance", "component", "detect_point"),
+    )
     return {
         (source, *(row[name] for name in names)): {
             column: row[column] for column in one.merges if row[column] is not None
@@ -76,13 +86,15 @@ def found_in(deltas: dict[str, Deltas]) -> dict[tuple[object, ...], dict[str, ob
 def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(
     bench: Bench, spark: SparkSession, decoder: str
 ) -> None:
-    given = messages(20_26, NOON, 900)
+    given = messages(20_26, NOON, 1_000)
     for kind, message in given:
         bench.keep(kind, message)
     metrics = Metrics(PLAN, SETTINGS)
-    found = found_in(metrics.of_reports(bench.batch(0, len(given), decoder)))
+    rows = bench.batch(0, len(given), decoder).persist()
+    found = found_in(together(metrics.of_reports(rows), metrics.of_mesh(rows)))
+    rows.unpersist()
     expected = interpreted(given)
-    assert {key[0] for key in expected} == set(REPORTED)
+    assert {key[0] for key in expected} == {*REPORTED, *MESHED}
     assert found == expected
 
 
@@ -140,6 +152,32 @@ def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> 
     kept = bench.storage.records(Kind.METER, *ALWAYS, limit=9)
     assert [one.payload for one in kept] == [one.SerializeToString() for one in (told, nobody)]
     assert bench.progress() == Applied(3, 3, {})
+
+
+def test_a_mesh_adds_to_what_traces_say_and_draws_the_same_map(bench: Bench) -> None:
+    bench.append(segment("shop", "shop-1", "/pay", NOON, 10))
+    seen = mesh.HTTPServiceMeshMetric(
+        startTime=NOON,
+        sourceServiceName="web",
+        sourceServiceInstance="web-1",
+        destServiceName="shop",
+        destServiceInstance="shop-1",
+        endpoint="/pay",
+        latency=30,
+        status=True,
+        detectPoint=DetectPoint.server,
+    )
+    told = mesh.ServiceMeshMetrics(httpMetrics=mesh.HTTPServiceMeshMetrics(metrics=[seen]))
+    bench.keep(Kind.MESH_METRICS, told)
+    bench.apply()
+    assert bench.calls() == {BUCKET: Calls(2, 40, 0)}
+    assert [one.name for one in bench.storage.services("MESH")] == ["shop"]
+    found = bench.storage.relations(
+        Entity.SERVICE_RELATION, Seen.SERVER, BUCKET, BUCKET, [ids.service_id("shop")]
+    )
+    callers = {one.source_id: one.components for one in found}
+    assert callers == {ids.service_id("User", False): (1,), ids.service_id("web"): (49,)}
+    assert bench.progress() == Applied(2, 2, {})
 
 
 def test_what_cannot_be_is_parked_and_what_is_too_old_given_up(bench: Bench) -> None:

@@ -151,6 +151,6 @@ def test_growth_of_a_counter_begins_with_the_bucket_before_the_chart(shelf, plan
 
 
 def test_a_metric_of_a_source_that_nothing_fills_has_no_value(shelf, plan, fresh):
-    of = source_plan(plan, "TCPServiceInstance")
+    of = source_plan(plan, "GenAIModelAccess")
     entity = {"serviceName": fresh, "normal": True, "serviceInstanceName": "one"}
     assert asked(shelf, of, entity, "MINUTE") == [{}, {}, {}]

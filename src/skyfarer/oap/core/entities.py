@@ -64,6 +64,10 @@ REPORTED: Final[Mapping[str, Entity]] = {
     "ServiceInstanceCLRGC": Entity.INSTANCE,
     "ServiceInstanceCLRThread": Entity.INSTANCE,
     "InstanceMeter": Entity.INSTANCE,
+    "TCPService": Entity.SERVICE,
+    "TCPServiceInstance": Entity.INSTANCE,
+    "TCPServiceRelation": Entity.SERVICE_RELATION,
+    "TCPServiceInstanceRelation": Entity.INSTANCE_RELATION,
     "BrowserAppTraffic": Entity.SERVICE,
     "BrowserAppSingleVersionTraffic": Entity.INSTANCE,
     "BrowserAppPageTraffic": Entity.ENDPOINT,
@@ -72,8 +76,13 @@ REPORTED: Final[Mapping[str, Entity]] = {
     "BrowserAppWebVitalsPerf": Entity.ENDPOINT,
     "BrowserAppWebInteractionPerf": Entity.ENDPOINT,
 }
-"""What agents report of themselves; of a browser the version is the instance, the page the
-endpoint."""
+"""What agents report of themselves, and proxies of what went through them. Of a browser the version
+is the instance, the page the endpoint."""
+
+MESHED: Final = (
+    *("Service", "ServiceInstance", "Endpoint", "ServiceRelation", "ServiceInstanceRelation"),
+)
+"""What traces say and the proxies of a mesh as well."""
 
 ENTITIES: Final[Mapping[str, Entity]] = {**TRACED, **REPORTED}
 

@@ -8,6 +8,7 @@ whatever the order in which their rows came, so that a repeated batch gives the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -42,6 +43,16 @@ def folded(collected: pa.Table, plan: Plan) -> dict[str, Deltas]:
         name: _folded(collected, plans.get(name) or _named(name))
         for name in pc.unique(collected["source"]).to_pylist()
     }
+
+
+def together(one: Mapping[str, Deltas], other: Mapping[str, Deltas]) -> dict[str, Deltas]:
+    """What both say of a source, of the same plan, in the order in which they are given."""
+    both = {**one, **other}
+    for source in one.keys() & other.keys():
+        found = (one[source].rows, other[source].rows)
+        rows = pa.concat_tables(found, promote_options="default")  # one of them may be never null
+        both[source] = replace(one[source], rows=rows)
+    return both
 
 
 def merges(source: SourcePlan) -> dict[str, Merge]:

@@ -12,7 +12,7 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skyfarer.oap.core.entities import REPORTED, TRACED
+from skyfarer.oap.core.entities import MESHED, REPORTED, TRACED
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis import reports
@@ -30,7 +30,7 @@ class Metrics:
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
         self._plan = plan.of(TRACED)
-        self._reported = plan.of(REPORTED)
+        self._reported, self._meshed = plan.of(REPORTED), plan.of(MESHED)
         self._settings = settings
         self._aliases: pa.Table | None = None
         self._known: DataFrame | None = None
@@ -41,8 +41,13 @@ class Metrics:
 
     def of_reports(self, rows: DataFrame) -> dict[str, Deltas]:
         """The same of what agents report."""
-        reported, lowered_plan = self._reports
-        return folded(lowered_plan.of(reported.of(rows)).toArrow(), self._reported)
+        emitted = self._rows_of_reports.of(rows, REPORTED)
+        return folded(self._reports.of(emitted).toArrow(), self._reported)
+
+    def of_mesh(self, rows: DataFrame) -> dict[str, Deltas]:
+        """The same of what a mesh says beside traces: of the same sources."""
+        emitted = self._rows_of_reports.of(rows, MESHED)
+        return folded(self._mesh.of(emitted).toArrow(), self._meshed)
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
@@ -54,8 +59,16 @@ class Metrics:
         return lowered_plan.of(traffic.of(rows, self._known))
 
     @cached_property
-    def _reports(self) -> tuple[Reported, Lowered]:
-        return Reported(self._settings.naming), lowered(self._reported, reports.attribute)
+    def _rows_of_reports(self) -> Reported:
+        return Reported(self._settings.naming)
+
+    @cached_property
+    def _reports(self) -> Lowered:
+        return lowered(self._reported, reports.attribute)
+
+    @cached_property
+    def _mesh(self) -> Lowered:
+        return lowered(self._meshed, reports.attribute, self._settings.apdex_ms)
 
     @cached_property
     def _expressions(self) -> tuple[Traffic, Lowered]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,7 @@ from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.inventory import registrations
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.outcomes import (
@@ -214,8 +215,10 @@ class BatchSink:
         if places.num_rows:
             others = F.broadcast(fresh.sparkSession.createDataFrame(places))
             fresh = fresh.join(others, ["sequence", "part"], "left_anti")
-        found = self._metrics.of(fresh, self._storage.aliases()) if traced else {}
-        return {**found, **self._metrics.of_reports(fresh)} if reported else found
+        found = [self._metrics.of(fresh, self._storage.aliases())] if traced else []
+        found += [self._metrics.of_reports(fresh)] if reported else []
+        found += [self._metrics.of_mesh(fresh)] if Kind.MESH_METRICS in kinds else []
+        return reduce(together, found)
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:
         """The records that are stored as they came; None when there are none."""

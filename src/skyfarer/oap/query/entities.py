@@ -14,10 +14,8 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ENTITIES, Entity
 
 _UNFILLED: Final[Mapping[Entity, str]] = {
-    Entity.SERVICE: "TCPService GenAIProviderAccess",
-    Entity.INSTANCE: "TCPServiceInstance GenAIModelAccess",
-    Entity.SERVICE_RELATION: "TCPServiceRelation",
-    Entity.INSTANCE_RELATION: "TCPServiceInstanceRelation",
+    Entity.SERVICE: "GenAIProviderAccess",
+    Entity.INSTANCE: "GenAIModelAccess",
 }
 KINDS: Final[Mapping[str, Entity]] = {
     **ENTITIES,

@@ -35,6 +35,7 @@ _LISTS: Mapping[int, Lists] = {
     Kind.JVM_METRICS: {1: {3: {}, 4: {}, 5: {}}},
     Kind.CLR_METRICS: {1: {}},
     Kind.METER_COLLECTION: {1: {}},
+    Kind.MESH_METRICS: {1: {1: {}}, 2: {1: {}}},
 }
 _MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 100_000}
 """A collection is all that a scrape has found; of a meter only its name and value are decoded."""

@@ -214,14 +214,18 @@ def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:
 
 def _outside(batch: pa.RecordBatch, path: str, most: int) -> Numbers:
     """The rows in which that time, in any element of its list, is out of bounds."""
-    top, _, name = path.partition(".")
-    times = pc.struct_field(pc.list_flatten(batch[top]), name) if name else batch[top]
+    first, *rest = path.split(".")
+    times, places = batch[first], np.arange(batch.num_rows)
+    for name in rest:
+        if pa.types.is_list(times.type):
+            places = places[pc.list_parent_indices(times).to_numpy()]
+            times = pc.list_flatten(times)
+        times = pc.struct_field(times, name)
     bounds = pc.min_max(times).as_py()
-    if not len(times) or (bounds["min"] >= 0 and bounds["max"] <= most):
+    if bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] <= most):
         return np.empty(0, dtype=np.int64)
-    bad = pc.or_(pc.less(times, 0), pc.greater(times, most))
-    places = pc.list_parent_indices(batch[top]) if name else pa.array(np.arange(len(times)))
-    found: Numbers = places.filter(bad).to_numpy()
+    bad = pc.fill_null(pc.or_(pc.less(times, 0), pc.greater(times, most)), False)
+    found: Numbers = places[bad.to_numpy(zero_copy_only=False)]
     return found
 
 

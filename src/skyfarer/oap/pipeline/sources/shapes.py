@@ -241,6 +241,31 @@ METERS = Shape(
     times={"meterData.timestamp": TIME_MS_MAX},
 )
 
+_ENDS = (
+    *("startTime", "sourceServiceName", "sourceServiceInstance", "destServiceName"),
+    *("destServiceInstance", "detectPoint", "tlsMode"),
+)
+MESH = Shape(
+    column=REPORTS,
+    message="mesh.ServiceMeshMetrics",
+    fields={
+        "mesh.ServiceMeshMetrics": ("httpMetrics", "tcpMetrics"),
+        "mesh.HTTPServiceMeshMetrics": ("metrics",),
+        "mesh.HTTPServiceMeshMetric": (
+            *_ENDS,
+            *("endpoint", "latency", "responseCode", "status", "protocol"),
+            *("internalRequestLatencyNanos", "internalResponseLatencyNanos"),
+        ),
+        "mesh.TCPServiceMeshMetrics": ("metrics",),
+        "mesh.TCPServiceMeshMetric": (*_ENDS, "receivedBytes", "sentBytes"),
+    },
+    required=(),
+    times={
+        "httpMetrics.metrics.startTime": TIME_MS_MAX,
+        "tcpMetrics.metrics.startTime": TIME_MS_MAX,
+    },
+)
+
 SHAPES: Mapping[int, Shape] = {
     Kind.SEGMENT: SEGMENT,
     Kind.INSTANCE_PROPERTIES: PROPERTIES,
@@ -250,6 +275,7 @@ SHAPES: Mapping[int, Shape] = {
     Kind.V2_SEGMENT: V2_SEGMENT,
     Kind.METER: METER,
     Kind.METER_COLLECTION: METERS,
+    Kind.MESH_METRICS: MESH,
     Kind.JVM_METRICS: JVM,
     Kind.CLR_METRICS: CLR,
     Kind.BROWSER_PAGE: _page("BrowserPerfData", *PAGE_TIMES),

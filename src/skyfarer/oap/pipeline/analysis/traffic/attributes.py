@@ -109,9 +109,14 @@ def attribute(wanted: Wanted) -> Callable[[str, Field], Column]:
 def _value(source: str, field: Field) -> Column:
     if field.path in _COLUMNS.get(source, {}):
         return F.col(_COLUMNS[source][field.path])
-    if source in _COLUMNS and field.path in _LAYERS:
+    return layer_id_or_unset(field)
+
+
+def layer_id_or_unset(field: Field) -> Column:
+    """What every emitted row says by its entity alone, and what no row says."""
+    if field.path in _LAYERS:
         return layer_name(F.col(_LAYERS[field.path]))
-    if source in _COLUMNS and field.path in _IDS:
+    if field.path in _IDS:
         service, layer = _IDS[field.path]
         return service_id(F.col(service), F.col(layer))
     value, type_ = _UNSET.get(field.type, (None, "string"))
