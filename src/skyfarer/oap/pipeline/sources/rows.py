@@ -26,11 +26,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfarer.oap.pipeline.sources import reports
 from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
 from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.nested import decoder_of
-from skyfarer.oap.pipeline.sources.reports import REPORTS
+from skyfarer.oap.pipeline.sources.reports import REPORTS, TYPE, reports_of
 from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
 from skyfarer.oap.pipeline.sources.spans import Cut, cut
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
@@ -83,7 +82,7 @@ def row_schema() -> pa.Schema:
 
 def _column_type(kind: int, decoded: pa.Schema) -> pa.DataType:
     if kind in REPORTS:
-        return reports.TYPE
+        return TYPE
     message = pa.struct(list(decoded))
     is_rare = SHAPES[kind].rare
     return pa.list_(pa.field("element", message, nullable=False)) if is_rare else message
@@ -189,7 +188,7 @@ def _sound(
 
 def _column(kind: int, batch: pa.RecordBatch) -> pa.Array:
     if kind in REPORTS:
-        return reports.reports_of(kind, batch)
+        return reports_of(kind, batch)
     message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
     if not SHAPES[kind].rare:
         return message

@@ -1,0 +1,20 @@
+"""Messages that are measurements already: each becomes rows of the sources that metrics read.
+
+A message of a JVM, a CLR, a browser, a meter or a mesh is taken apart in whole columns, and the
+column `reports` of its row holds what came of it:
+
+    source                        of `core.entities.REPORTED`, or MESHED
+    time                          in milliseconds of the epoch
+    service, instance, endpoint   whom it speaks of, as the agent wrote them; layer is a number
+    from_service, from_instance   of a relation its origin; component and detect_point likewise
+    whole_0, …, fraction_0, flag_0, text_0, …   the attributes, in the order of `oal.sources`
+
+Sources share those places, so that one aggregation serves all of them (`slots_of`). What an agent
+does not send (threads of an old one) says nothing, where the original has a row of zeros. A meter
+without service, instance or time says nothing either.
+"""
+
+from skyfarer.oap.pipeline.sources.reports.apart import reports_of
+from skyfarer.oap.pipeline.sources.reports.table import REPORTS, TYPE, slots_of
+
+__all__ = ["REPORTS", "TYPE", "reports_of", "slots_of"]

@@ -1,0 +1,104 @@
+"""What instances report of what they run on: JVMs, CLRs, meters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.pipeline.sources.reports.declared import Part, Report, named, same
+from skyfarer.oap.pipeline.sources.shapes import CLASSES, THREADS
+
+
+def _percent(messages: pa.StructArray) -> pa.Array:
+    """What is no number would stay in the sum of its minute, hour and day for good."""
+    used = pc.struct_field(messages, "usagePercent")
+    return pc.if_else(pc.is_finite(used), used, 0.0)
+
+
+def _at_least_one(messages: pa.StructArray) -> pa.Array:
+    return pc.max_element_wise(_percent(messages), 1.0)
+
+
+def _rounded(messages: pa.StructArray) -> pa.Array:
+    """As the original does it: nothing below 0, and whatever is a little is 1."""
+    value = pc.struct_field(messages, "value")
+    most = pc.min_element_wise(pc.if_else(pc.is_finite(value), value, 0.0), 2.0**53)
+    whole = pc.floor(pc.add(pc.max_element_wise(most, 1.0), 0.5)).cast(pa.int64())
+    return pc.if_else(pc.greater(most, 0.0), whole, 0)
+
+
+_INSTANCE: Final = {"service": "service", "instance": "serviceInstance"}
+JVM = Report(
+    Layer.GENERAL,
+    _INSTANCE,
+    (
+        Part("ServiceInstanceJVMCPU", "cpu", {"usePercent": _at_least_one}),
+        Part(
+            "ServiceInstanceJVMMemory",
+            "memory",
+            {"heapStatus": "isHeap", **same("used", "max")},
+        ),
+        Part(
+            "ServiceInstanceJVMMemoryPool",
+            "memoryPool",
+            {"poolType": named("MemoryPoolType", "type"), **same("used", "max")},
+        ),
+        Part(
+            "ServiceInstanceJVMGC",
+            "gc",
+            {"phase": named("GCPhase", "phase"), **same("time", "count")},
+        ),
+        Part(
+            "ServiceInstanceJVMThread",
+            "thread",
+            same(*THREADS),
+        ),
+        Part(
+            "ServiceInstanceJVMClass",
+            "clazz",
+            same(*CLASSES),
+        ),
+    ),
+    each="metrics",
+)
+CLR = Report(
+    Layer.GENERAL,
+    _INSTANCE,
+    (
+        Part("ServiceInstanceCLRCPU", "cpu", {"usePercent": _percent}),
+        Part(
+            "ServiceInstanceCLRGC",
+            "gc",
+            {
+                "gen0CollectCount": "Gen0CollectCount",
+                "gen1CollectCount": "Gen1CollectCount",
+                "gen2CollectCount": "Gen2CollectCount",
+                "heapMemory": "HeapMemory",
+            },
+        ),
+        Part(
+            "ServiceInstanceCLRThread",
+            "thread",
+            {
+                "availableCompletionPortThreads": "AvailableCompletionPortThreads",
+                "availableWorkerThreads": "AvailableWorkerThreads",
+                "maxCompletionPortThreads": "MaxCompletionPortThreads",
+                "maxWorkerThreads": "MaxWorkerThreads",
+            },
+        ),
+    ),
+    each="metrics",
+)
+METER = Report(
+    Layer.GENERAL,
+    _INSTANCE,
+    (Part("InstanceMeter", "singleValue", {"meter": "name", "value": _rounded}),),
+    time="timestamp",
+    of_each=True,
+    needs=("service", "instance"),
+)
+METERS = replace(METER, each="meterData")

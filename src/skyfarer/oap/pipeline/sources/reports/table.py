@@ -1,0 +1,75 @@
+"""Every kind that is a report, and the form that the rows of all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+import pyarrow as pa
+
+from skyfarer.oap.oal.sources import SOURCES, Type
+from skyfarer.oap.pipeline.sources.reports.browsers import BROWSERS
+from skyfarer.oap.pipeline.sources.reports.declared import Report
+from skyfarer.oap.pipeline.sources.reports.meshes import MESH_HTTP, MESH_TCP
+from skyfarer.oap.pipeline.sources.reports.runtimes import CLR, JVM, METER, METERS
+from skyfarer.wire.rpc import Kind
+
+REPORTS: Final[Mapping[int, tuple[Report, ...]]] = {
+    Kind.METER: (METER,),
+    Kind.METER_COLLECTION: (METERS,),
+    Kind.JVM_METRICS: (JVM,),
+    Kind.CLR_METRICS: (CLR,),
+    Kind.MESH_METRICS: (MESH_HTTP, MESH_TCP),
+    **{kind: (report,) for kind, report in BROWSERS.items()},
+}
+NAMES: Final = ("service", "instance", "endpoint", "from_service", "from_instance")
+_SLOTS: Final[Mapping[Type, tuple[str, pa.DataType]]] = {
+    Type.LONG: ("whole", pa.int64()),
+    Type.INT: ("whole", pa.int64()),
+    Type.DOUBLE: ("fraction", pa.float64()),
+    Type.BOOLEAN: ("flag", pa.bool_()),
+    Type.TEXT: ("text", pa.string()),
+    Type.ENUM: ("text", pa.string()),
+}
+_PARTS: Final = tuple(part for of in REPORTS.values() for report in of for part in report.parts)
+
+
+@cache
+def slots_of(source: str) -> Mapping[str, str]:
+    """Attribute → the place that holds it, of what messages say; names of entities are no part."""
+    slots: dict[str, str] = {}
+    used: dict[str, int] = {}
+    said = {name for part in _PARTS if part.source == source for name in part.values}
+    for name, attribute in SOURCES[source].attributes.items():
+        if name not in said:
+            continue
+        slot, _ = _SLOTS[attribute.type]
+        slots[name] = f"{slot}_{used.get(slot, 0)}"
+        used[slot] = used.get(slot, 0) + 1
+    return slots
+
+
+def _form() -> pa.StructType:
+    kinds = dict(_SLOTS.values())
+    slots = {slot for part in _PARTS for slot in slots_of(part.source).values()}
+    return pa.struct(
+        [
+            pa.field("source", pa.string()),
+            pa.field("time", pa.int64()),
+            *(pa.field(name, pa.string()) for name in NAMES),
+            pa.field("layer", pa.int32()),
+            pa.field("component", pa.int32()),
+            pa.field("detect_point", pa.string()),
+            *(pa.field(slot, kinds[slot.partition("_")[0]]) for slot in sorted(slots, key=_place)),
+        ]
+    )
+
+
+def _place(slot: str) -> tuple[str, int]:
+    kind, _, number = slot.partition("_")
+    return kind, int(number)
+
+
+FORM: Final = _form()
+TYPE: Final = pa.list_(pa.field("element", FORM, nullable=False))
