@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 SEGMENTS = 10_000
 A_CALL = 50
-KILLED_CALLS = (50, 120)
+KILLED_CALLS = (90,)
 """In the middle of these calls the whole process group is killed."""
 
 

@@ -43,7 +43,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
         AnalyzerConfig(
             traceAnalysis=False,
             noUpstreamRealAddressAgents=(7,),
-            oalActiveFiles=("java-agent",),
+            oalActiveFiles=("virtual-gen-ai",),
             oalFiles=(tmp_path,),
             gatewaysFile=tmp_path / "gateways.yml",
             apdexThresholdFile=tmp_path / "apdex.yml",
@@ -74,7 +74,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
     assert (slow.database_ms, slow.cache_read_ms, slow.cache_write_ms) == (
         *({"default": 1}, {"redis": 2}, {}),
     )
-    assert isinstance(offered, Plan) and "ServiceInstanceJVMCPU" in str(offered)
+    assert isinstance(offered, Plan) and "GenAIProviderAccess" in str(offered)
     assert [source.source for source in settings.plan.sources] == ["Service"]
 
 

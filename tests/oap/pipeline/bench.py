@@ -17,7 +17,6 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.oal.compiler import Text, plan_of
-from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
@@ -54,6 +53,7 @@ PLAN = plan_of(
                 from(ServiceRelation.*).filter(detectPoint == DetectPoint.CLIENT).cpm();
             database_access_cpm = from(DatabaseAccess.*).cpm();
             instance_jvm_cpu = from(ServiceInstanceJVMCPU.usePercent).doubleAvg();
+            meter_gc = from(InstanceMeter.value).filter(meter == "instance_pvm_gc_g0").longAvg();
             """,
         )
     ]
@@ -128,21 +128,13 @@ class Bench:
         self.inventories = Inventories()
         self.times_applied = 0
         self.clock, self.zone = HandClock(NOON + 3_600_000), UTC
-        self._settings = settings
-        self._use(METRICS if settings is SETTINGS else Metrics(PLAN, settings))
-
-    def use(self, plan: Plan) -> None:
-        """In place of the few metrics."""
-        self._use(Metrics(plan, self._settings))
-
-    def _use(self, metrics: Metrics) -> None:
         self.sink = BatchSink(
             self.storage,
             self.inventories,
             self.reader,
             self.consumer,
-            metrics,
-            self._settings,
+            METRICS if settings is SETTINGS else Metrics(PLAN, settings),
+            settings,
             self.registry,
             self.clock,
             self._note_applied,

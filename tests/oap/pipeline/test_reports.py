@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import pytest
+import pyarrow as pa
 from google.protobuf.message import Message
-from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench, Calls
+from oap.pipeline.bench import PLAN as FEW
 from oap.pipeline.reported import Row, meaning, messages
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import MESHED, REPORTED, Entity
@@ -19,6 +19,8 @@ from skyfarer.oap.oal.interpreter import accumulate
 from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
+from skyfarer.oap.pipeline.sources.reports import REPORTS, reports_of
+from skyfarer.oap.pipeline.sources.rows import decoders
 from skyfarer.oap.pipeline.times import DAY_MS
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import DetectPoint, browser, mesh, meter, runtime
@@ -82,15 +84,12 @@ def found_in(deltas: dict[str, Deltas]) -> dict[tuple[object, ...], dict[str, ob
     }
 
 
-@pytest.mark.parametrize("decoder", ["ptars", "protobuf"])
-def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(
-    bench: Bench, spark: SparkSession, decoder: str
-) -> None:
+def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(bench: Bench) -> None:
     given = messages(20_26, NOON, 1_000)
     for kind, message in given:
         bench.keep(kind, message)
     metrics = Metrics(PLAN, SETTINGS)
-    rows = bench.batch(0, len(given), decoder).persist()
+    rows = bench.batch(0, len(given)).persist()
     found = found_in(together(metrics.of_reports(rows), metrics.of_mesh(rows)))
     rows.unpersist()
     expected = interpreted(given)
@@ -98,13 +97,24 @@ def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(
     assert found == expected
 
 
+def test_both_decoders_lead_to_the_same_reports() -> None:
+    given = messages(7, NOON, 200)
+    for kind in REPORTS:
+        payloads = [one.SerializeToString() for of, one in given if of == kind]
+        found = [
+            reports_of(kind, decoders(name)[kind].decode_all(pa.array(payloads, pa.binary())))
+            for name in ("ptars", "protobuf")
+        ]
+        assert repr(found[0].to_pylist()) == repr(found[1].to_pylist())
+        assert len(found[0]) == len(payloads) > 0
+
+
 def test_reports_are_stored_with_the_batch_and_once(bench: Bench) -> None:
-    bench.use(PLAN)
     bench.keep(Kind.JVM_METRICS, jvm(), jvm(NOON + 60_000))
     bench.apply()
     bench.apply(start=0)
     instance = ids.instance_id(ids.service_id("shop"), "shop-1")
-    (plan,) = (one for one in PLAN.sources if one.source == "ServiceInstanceJVMCPU")
+    (plan,) = (one for one in FEW.sources if one.source == "ServiceInstanceJVMCPU")
     count, total = (dict(plan.metrics[0].columns)[part] for part in ("count", "summation"))
     found = bench.storage.series(plan.source, instance, [count, total], BUCKET, BUCKET + 9)
     assert found == {at: {count: 1, total: 40.0} for at in (BUCKET, BUCKET + 1)}
@@ -135,7 +145,6 @@ def test_a_log_of_an_error_is_counted_and_kept(bench: Bench) -> None:
 
 
 def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> None:
-    bench.use(PLAN)
     told = meter.MeterData(service="snake", serviceInstance="s-1", timestamp=NOON)
     told.singleValue.name, told.singleValue.value = "instance_pvm_gc_g0", 6.6
     nobody = meter.MeterData(timestamp=NOON)
@@ -144,8 +153,8 @@ def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> 
     bench.keep(Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=[told, nobody]))
     bench.apply()
     instance = ids.instance_id(ids.service_id("snake"), "s-1")
-    (plan,) = (one for one in PLAN.sources if one.source == "InstanceMeter")
-    (metric,) = (one for one in plan.metrics if one.name == "meter_instance_pvm_gc_g0")
+    (plan,) = (one for one in FEW.sources if one.source == "InstanceMeter")
+    (metric,) = plan.metrics
     count, total = (dict(metric.columns)[part] for part in ("count", "summation"))
     found = bench.storage.series(plan.source, instance, [count, total], BUCKET, BUCKET)
     assert found == {BUCKET: {count: 2, total: 14}}

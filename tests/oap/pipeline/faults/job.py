@@ -1,7 +1,7 @@
 """An analysis job as a process of its own, whose fates are its arguments after the directory:
-`moment/time/deed`, deeds being those of `DEEDS`, and `there:file` or `gone:file`: it is killed with
-all its group as soon as that file of the directory has come, or has come and gone. In its second
-batch one worker of Python's dies.
+`moment/time/deed`, deeds being those of `DEEDS`, and `there:file:deed` or `gone:file:deed`, done as
+soon as that file of the directory has come, or has come and gone. In its second batch one worker of
+Python's dies.
 
 Of its checkpoint it keeps as little as can be. It ends by itself: 0 when all that is queued is
 stored, 3 when the job has given up.
@@ -92,21 +92,22 @@ DEEDS: dict[str, Callable[[Path], None]] = {
 class Watch(threading.Thread):
     """What an earlier life has left there does not count."""
 
-    def __init__(self, file: Path, *, gone: bool) -> None:
+    def __init__(self, file: Path, deed: Callable[[], None], *, gone: bool) -> None:
         super().__init__(daemon=True)
-        self._file = file
+        self._file, self._deed = file, deed
         self._changes = (False, True, False) if gone else (False, True)
 
     def run(self) -> None:
         for exists in self._changes:
             while self._file.exists() is not exists:
                 time.sleep(LOOK_EVERY_S)
-        kill_all(self._file)
+        self._deed()
 
 
 def watch(directory: Path, told: Sequence[str]) -> None:
-    for what, file in (one.split(":") for one in told):
-        Watch(directory / file, gone=what == "gone").start()
+    for what, file, deed in (one.split(":") for one in told):
+        done = partial(DEEDS[deed], directory)
+        Watch(directory / file, done, gone=what == "gone").start()
 
 
 def toll_of(directory: Path, told: Sequence[str]) -> Toll:

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from oap.pipeline.faults import job
-from oap.pipeline.faults.line import COMMIT, COMMITTED, METRICS, Line, Tables, contents
+from oap.pipeline.faults.line import COMMIT, COMMITTED, Line, Tables, contents
 from oap.pipeline.faults.lives import lived
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
@@ -38,12 +38,12 @@ def test_killed_workers_groups_and_jvms_and_ruined_checkpoints_change_no_table(
     filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
 ) -> None:
     life = shutil.copytree(filled, tmp_path / "life")
-    code, said = lived(life, f"{COMMIT}/3/kill all")
+    code, said = lived(life, f"{COMMITTED}/1/lose the checkpoint", f"{COMMIT}/3/kill all")
     assert code == -signal.SIGKILL, said
     assert (life / job.WORKER_DIED).exists()
     assert "analysis failed at record" in said
     ruin(life / "spark" / "checkpoint")
-    code, said = lived(life, f"{COMMITTED}/1/lose the checkpoint", f"{METRICS}/2/kill the JVM")
+    code, said = lived(life, "there:spark/checkpoint/commits/0:kill the JVM")
     assert code == job.GIVEN_UP, said
     assert "Spark's JVM is gone" in said
     with Line(life, spark, metrics) as line:
