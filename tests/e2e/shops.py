@@ -21,10 +21,10 @@ IDS_WITHIN_S = 45.0
 """The old agent asks for ids every five seconds, and each answer may be held back."""
 STOP_TIMEOUT_S = 10.0
 EAGER = {
-    "SW_AGENT_METER_REPORTER_PERIOD": "1",
+    "SW_AGENT_METER_REPORTER_PERIOD": "5",
     "SW_AGENT_COLLECTOR_GET_PROFILE_TASK_INTERVAL": "1",
 }
-"""The Python agent asks and reports right away, not after 20 s."""
+"""The Python agent asks right away and reports soon, not after 20 s."""
 
 
 @dataclass(frozen=True)

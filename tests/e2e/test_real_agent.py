@@ -25,7 +25,7 @@ METERS_WITHIN_S = 60.0
 
 
 def memory_used(oap: Oap) -> int:
-    """As the agent reports it of its process, every second."""
+    """As the agent reports it of its process, every five seconds."""
     instance = {"serviceInstanceName": "real-shop-1"}
     return calls(oap, "meter_instance_pvm_total_mem_utilization", "real-shop", **instance)
 

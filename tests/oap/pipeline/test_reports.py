@@ -16,7 +16,6 @@ from skyfarer.oap.core.entities import DetectPoint as Seen
 from skyfarer.oap.core.storage import Applied, Deltas
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.interpreter import accumulate
-from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
 from skyfarer.oap.pipeline.sources.reports import REPORTS, reports_of
@@ -90,7 +89,7 @@ def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(ben
         bench.keep(kind, message)
     metrics = Metrics(PLAN, SETTINGS)
     rows = bench.batch(0, len(given)).persist()
-    found = found_in(together(metrics.of_reports(rows), metrics.of_mesh(rows)))
+    found = found_in(metrics.of_reports(rows, REPORTS))
     rows.unpersist()
     expected = interpreted(given)
     assert {key[0] for key in expected} == {*REPORTED, *MESHED}

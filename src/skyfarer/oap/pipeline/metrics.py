@@ -7,7 +7,8 @@ one row an entity and minute, with tables where a metric has one; reports go the
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,8 +20,9 @@ from skyfarer.oap.pipeline.analysis import reports
 from skyfarer.oap.pipeline.analysis.reports import Reported
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import Traffic, attribute, wanted_by
-from skyfarer.oap.pipeline.folding import folded
+from skyfarer.oap.pipeline.folding import folded, together
 from skyfarer.oap.pipeline.lowering import Lowered, lowered
+from skyfarer.oap.pipeline.sources.reports import sources_of
 
 
 class Metrics:
@@ -29,8 +31,8 @@ class Metrics:
     table. One thread at a time."""
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
-        self._plan = plan.of(TRACED)
-        self._reported, self._meshed = plan.of(REPORTED), plan.of(MESHED)
+        self._whole, self._plan = plan, plan.of(TRACED)
+        self._of_sources: dict[frozenset[str], tuple[Plan, Lowered]] = {}
         self._settings = settings
         self._aliases: pa.Table | None = None
         self._known: DataFrame | None = None
@@ -39,15 +41,18 @@ class Metrics:
         """What traces say, by source. Blocks for one job of Spark's."""
         return folded(self.frame(rows, aliases).toArrow(), self._plan)
 
-    def of_reports(self, rows: DataFrame) -> dict[str, Deltas]:
-        """The same of what agents report."""
-        emitted = self._rows_of_reports.of(rows, REPORTED)
-        return folded(self._reports.of(emitted).toArrow(), self._reported)
+    def of_reports(self, rows: DataFrame, kinds: Iterable[int]) -> dict[str, Deltas]:
+        """The same of what agents report, of messages of these kinds: to plan a metric takes time,
+        whether or not there is anything for it. What a mesh says beside traces, of the same
+        sources, is a job of its own."""
+        said = sources_of(kinds)
+        parts = [said.intersection(some) for some in (REPORTED, MESHED)]
+        return reduce(together, (self._of(rows, sources) for sources in parts if sources), {})
 
-    def of_mesh(self, rows: DataFrame) -> dict[str, Deltas]:
-        """The same of what a mesh says beside traces: of the same sources."""
-        emitted = self._rows_of_reports.of(rows, MESHED)
-        return folded(self._mesh.of(emitted).toArrow(), self._meshed)
+    def _of(self, rows: DataFrame, sources: frozenset[str]) -> dict[str, Deltas]:
+        plan, lowered_plan = self._reports(sources)
+        emitted = self._reported.of(rows, sources)
+        return folded(lowered_plan.of(emitted).toArrow(), plan)
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
@@ -59,16 +64,15 @@ class Metrics:
         return lowered_plan.of(traffic.of(rows, self._known))
 
     @cached_property
-    def _rows_of_reports(self) -> Reported:
+    def _reported(self) -> Reported:
         return Reported(self._settings.naming)
 
-    @cached_property
-    def _reports(self) -> Lowered:
-        return lowered(self._reported, reports.attribute)
-
-    @cached_property
-    def _mesh(self) -> Lowered:
-        return lowered(self._meshed, reports.attribute, self._settings.apdex_ms)
+    def _reports(self, sources: frozenset[str]) -> tuple[Plan, Lowered]:
+        if sources not in self._of_sources:
+            plan = self._whole.of(sources)
+            made = lowered(plan, reports.attribute, self._settings.apdex_ms)
+            self._of_sources[sources] = plan, made
+        return self._of_sources[sources]
 
     @cached_property
     def _expressions(self) -> tuple[Traffic, Lowered]:

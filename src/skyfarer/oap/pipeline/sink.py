@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -215,10 +215,8 @@ class BatchSink:
         if places.num_rows:
             others = F.broadcast(fresh.sparkSession.createDataFrame(places))
             fresh = fresh.join(others, ["sequence", "part"], "left_anti")
-        found = [self._metrics.of(fresh, self._storage.aliases())] if traced else []
-        found += [self._metrics.of_reports(fresh)] if reported else []
-        found += [self._metrics.of_mesh(fresh)] if Kind.MESH_METRICS in kinds else []
-        return reduce(together, found)
+        found = self._metrics.of(fresh, self._storage.aliases()) if traced else {}
+        return together(found, self._metrics.of_reports(fresh, kinds)) if reported else found
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:
         """The records that are stored as they came; None when there are none."""

@@ -15,6 +15,6 @@ without service, instance or time says nothing either.
 """
 
 from skyfarer.oap.pipeline.sources.reports.apart import reports_of
-from skyfarer.oap.pipeline.sources.reports.table import REPORTS, TYPE, slots_of
+from skyfarer.oap.pipeline.sources.reports.table import REPORTS, TYPE, slots_of, sources_of
 
-__all__ = ["REPORTS", "TYPE", "reports_of", "slots_of"]
+__all__ = ["REPORTS", "TYPE", "reports_of", "slots_of", "sources_of"]

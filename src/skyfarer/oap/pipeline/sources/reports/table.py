@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -33,6 +33,12 @@ _SLOTS: Final[Mapping[Type, tuple[str, pa.DataType]]] = {
     Type.ENUM: ("text", pa.string()),
 }
 _PARTS: Final = tuple(part for of in REPORTS.values() for report in of for part in report.parts)
+
+
+def sources_of(kinds: Iterable[int]) -> frozenset[str]:
+    """What messages of these kinds may say; of those that are no reports nothing."""
+    reports = (report for kind in kinds for report in REPORTS.get(kind, ()))
+    return frozenset(part.source for report in reports for part in report.parts)
 
 
 @cache
