@@ -6,7 +6,8 @@ page were imported for other tests.
 
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
-go first, and the queue fills what is left of the cores. Progress is shown as it comes, under the
+go first, the analysis, which starts many JVMs, begins when another lane has ended, and the queue
+fills what is left of the cores. Progress is shown as it comes, under the
 lane's name, and what a lane has to report when it ends. The names of what failed come last, for
 whoever is shown only the end. Arguments go to every lane's pytest.
 """
@@ -40,6 +41,7 @@ class Lane:
     name: str
     paths: tuple[str, ...]
     nice: int
+    after: str = ""
 
     def command(self) -> list[str]:
         ignored = [
@@ -58,7 +60,7 @@ LANES = (
     Lane("programs", ("tests/e2e",), nice=0),
     Lane("commands", ("tests/cli",), nice=5),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
-    Lane("analysis", ("tests/oap/pipeline",), nice=10),
+    Lane("analysis", ("tests/oap/pipeline",), nice=10, after="satellite"),
     Lane("rooms", ("tests",), nice=10),
     Lane("queue", ("tests/queue",), nice=15),
 )
@@ -71,8 +73,19 @@ class Run(threading.Thread):
         self.code = 1
         self.counts: dict[str, int] = {}
         self.broken: list[str] = []
-        self._process = subprocess.Popen(
-            ["nice", "-n", str(lane.nice), *lane.command(), *arguments],
+        self.before: threading.Thread | None = None
+        self._arguments = arguments
+        self._over = False
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self) -> None:
+        """The first rule of pytest's opens the progress, the second the report."""
+        if self.before is not None:
+            self.before.join()
+        if self._over:
+            return
+        self._process = process = subprocess.Popen(
+            ["nice", "-n", str(self.lane.nice), *self.lane.command(), *self._arguments],
             cwd=ROOT,
             env=ENVIRON,
             stdout=subprocess.PIPE,
@@ -80,12 +93,9 @@ class Run(threading.Thread):
             text=True,
             errors="replace",
         )
-
-    def run(self) -> None:
-        """The first rule of pytest's opens the progress, the second the report."""
-        assert self._process.stdout is not None
+        assert process.stdout is not None
         rules, report = 0, []
-        for line in self._process.stdout:
+        for line in process.stdout:
             rules += line.startswith("====")
             self.counts.update({word: int(n) for n, word in COUNTS.findall(line)} if rules else {})
             if rules < 2:
@@ -94,11 +104,12 @@ class Run(threading.Thread):
                 report.append(line)
         self._show(report)
         self.broken = [line for line in report if line.startswith(("FAILED ", "ERROR "))]
-        self.code = self._process.wait()
+        self.code = process.wait()
 
     def interrupt(self) -> None:
         """As Ctrl-C does, so that pytest ends the programs its tests have started."""
-        if self._process.poll() is None:
+        self._over = True
+        if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
 
     def _show(self, lines: list[str]) -> None:
@@ -109,27 +120,29 @@ class Run(threading.Thread):
 
 def main(arguments: list[str]) -> int:
     start_s = time.monotonic()
-    # Ctrl-C reaches every lane by itself. Not SIG_IGN, which the lanes would inherit.
-    signal.signal(signal.SIGINT, lambda *_: None)
-    runs = [Run(lane, arguments) for lane in LANES]
+    runs = {lane.name: Run(lane, arguments) for lane in LANES}
+    for run in runs.values():
+        run.before = runs.get(run.lane.after)
 
     def interrupt(*_: object) -> None:
-        for run in runs:
+        for run in runs.values():
             run.interrupt()
 
-    signal.signal(signal.SIGTERM, interrupt)
-    for run in runs:
+    # Ctrl-C reaches every lane by itself, too. Not SIG_IGN, which the lanes would inherit.
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, interrupt)
+    for run in runs.values():
         run.start()
-    for run in runs:
+    for run in runs.values():
         run.join()
     passed = (0, NO_TESTS) if arguments else (0,)
-    failed = [run.lane.name for run in runs if run.code not in passed]
-    for run in runs:
+    failed = [run.lane.name for run in runs.values() if run.code not in passed]
+    for run in runs.values():
         sys.stdout.writelines(run.broken)
     verdict = f"failed: {', '.join(failed)}" if failed else "all lanes passed"
     print(f"{verdict}, in {time.monotonic() - start_s:.0f} s")
     total = Counter[str]()
-    for run in runs:
+    for run in runs.values():
         total.update(run.counts)
     broken = total["failed"] + total["error"] + total["errors"]
     print(f"{total['passed']} passed, {broken} failed, {total['skipped']} skipped")

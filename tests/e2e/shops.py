@@ -17,7 +17,7 @@ from skyfarer.testing.programs import eventually, free_port
 
 HERE = Path(__file__).parent
 READY_WITHIN_S = 120.0
-IDS_WITHIN_S = 45.0
+IDS_WITHIN_S = 120.0
 """The old agent asks for ids every five seconds, and each answer may be held back."""
 STOP_TIMEOUT_S = 10.0
 EAGER = {
@@ -25,6 +25,7 @@ EAGER = {
     "SW_AGENT_COLLECTOR_GET_PROFILE_TASK_INTERVAL": "1",
 }
 """The Python agent asks right away and reports soon, not after 20 s."""
+METERLESS = {"SW_AGENT_METER_REPORTER_ACTIVE": "False"}
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,12 @@ class Shop:
             self.process.wait()
 
 
-def python_shop(directory: Path, service: str, backend: str, protocol: str = "grpc") -> Shop:
+def python_shop(
+    directory: Path, service: str, backend: str, protocol: str = "grpc", *, meters: bool = False
+) -> Shop:
     command = [environments.python("agent"), HERE / "agent" / "app.py", protocol, backend, service]
-    return _start(directory, service, command, free_port(), EAGER)
+    environ = EAGER if meters else EAGER | METERLESS
+    return _start(directory, service, command, free_port(), environ)
 
 
 def node_shop(directory: Path, service: str, backend: str) -> Shop:

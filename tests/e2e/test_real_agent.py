@@ -37,7 +37,7 @@ def books_before(oap: Oap) -> dict[str, Any]:
 
 @pytest.fixture
 def shop(oap: Oap, tmp_path: Path) -> Iterator[Shop]:
-    shop = python_shop(tmp_path, "real-shop", f"127.0.0.1:{oap.grpc_port}")
+    shop = python_shop(tmp_path, "real-shop", f"127.0.0.1:{oap.grpc_port}", meters=True)
     try:
         shop.await_ready()
         yield shop
