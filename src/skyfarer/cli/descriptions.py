@@ -87,7 +87,7 @@ from the metrics of a running OAP and renewed every second. With --once it print
 
 PREPARE_ABOUT = """\
 Writes an archive of Spark's Java classes (170 MB) into the installation, and prints where. Later
-starts map it and take a third less of the processor. One that no longer fits, after an update of
+starts map it and take a quarter less of the processor. One that no longer fits, after an update of
 Java or Spark, is passed over by Java, and this command makes the next.
 """
 
