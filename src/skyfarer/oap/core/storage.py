@@ -15,7 +15,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from skyfarer.oap.core.entities import DetectPoint, Entity
+from skyfarer.oap.core.events import EventReader
 from skyfarer.oap.core.inventory import Inventory
+from skyfarer.oap.core.logs import LogReader
 from skyfarer.oap.core.slow import SlowReader
 from skyfarer.oap.core.traces import TraceReader
 
@@ -147,7 +149,11 @@ class Analysed:
     by source (a key of `core.entities.ENTITIES`, or one of its sources without metrics) what it
     adds; from the same rows follow services, instances, endpoints, relations and aliases.
     `slow`: what (the name of a `core.slow.Slow`), service, statement, latency, start_time, minute,
-    id, trace_id; of these the slowest of a service and minute are kept. `records`: sequence, kind,
+    id, trace_id; of these the slowest of a service and minute are kept. `logs`: sequence, kind,
+    service, instance, endpoint, layer (a number), trace_id, log_segment_id, span_id, start_time,
+    minute, tags, payload; times in epoch ms. `events`: sequence, uuid, service, instance,
+    endpoint, name, type, message, parameters (map of texts), begun, ended, layer (a name), minute;
+    rows of one uuid are one event, of which the later row says more. `records`: sequence, kind,
     minute (of its arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch
     minute everywhere: the provider turns it into buckets. `inventories` are distinct, and have no
     id: each is combined with what is stored, or given the next id of its scope.
@@ -160,6 +166,8 @@ class Analysed:
     metrics: Mapping[str, Deltas]
     unsampled: pa.Table | None = None
     slow: pa.Table | None = None
+    logs: pa.Table | None = None
+    events: pa.Table | None = None
     records: pa.Table | None = None
     inventories: Sequence[Inventory] = ()
     heartbeats: Sequence[Heartbeat] = ()
@@ -186,7 +194,7 @@ class Writer(Protocol):
         has changed."""
 
 
-class Reader(TraceReader, SlowReader, Protocol):
+class Reader(TraceReader, SlowReader, LogReader, EventReader, Protocol):
     def services(self, layer: str | None) -> list[Service]:
         """All, or those of a layer; the virtual ones (databases, caches, queues) too."""
 
