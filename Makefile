@@ -19,7 +19,6 @@ demo: $(VENV)/ready java ## start satellite, OAP and page with lively traffic (D
 
 test: $(VENV)/ready java ## run everything: check, unit, contract and end-to-end tests
 	@sh tools/debian_packages.sh chromium chromium-driver faketime strace xfsprogs
-	@$(MAKE) --no-print-directory --jobs=2 check prepared
 	@$(BIN)/python tools/run_tests.py
 
 check: $(VENV)/ready ## format, lint and type checks

@@ -1,4 +1,6 @@
-"""Runs every test, in lanes: each a pytest process of its own, all at once, so no core stands idle.
+"""Runs every check and every test, in lanes: each a process of its own, all at once, so no core
+stands idle. A test lane is a pytest; what `make check` and `make prepared` do are lanes too, since
+the longest test waits for most of its time and must begin first. A failed check ends the rest.
 
 The queue has a lane of its own because its tests die thousands of deaths in children forked from
 pytest, and a fork costs what the process weighs: three times as much where Spark, Arrow and the
@@ -6,9 +8,9 @@ page were imported for other tests.
 
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
-go first, the analysis, which starts many JVMs, begins when another lane has ended, and the queue
-fills what is left of the cores. Progress is shown as it comes, under the
-lane's name, and what a lane has to report when it ends. The names of what failed come last, for
+go first, as soon as Spark is prepared; the analysis, which starts many JVMs, begins when another
+lane has ended, and the queue fills what is left of the cores. Progress is shown as it comes, under
+the lane's name, and what a lane has to report when it ends. The names of what failed come last, for
 whoever is shown only the end. Arguments go to every lane's pytest.
 """
 
@@ -38,12 +40,18 @@ printing = threading.Lock()
 
 @dataclass(frozen=True)
 class Lane:
+    """Of the tests under `paths`, or of one `verb` of make; it begins when those it is `after`
+    have ended, well or not."""
+
     name: str
-    paths: tuple[str, ...]
-    nice: int
-    after: str = ""
+    paths: tuple[str, ...] = ()
+    nice: int = 0
+    after: tuple[str, ...] = ()
+    verb: str = ""
 
     def command(self) -> list[str]:
+        if self.verb:
+            return ["make", "--no-print-directory", self.verb]
         ignored = [
             f"--ignore={path}"
             for lane in LANES
@@ -55,12 +63,15 @@ class Lane:
         return [sys.executable, "-m", "pytest", *self.paths, *ignored, "-o", cache]
 
 
+CHECK, PREPARED = "check", "prepared"
 LANES = (
-    Lane("outage", ("tests/e2e/test_oap_away.py",), nice=0),
-    Lane("programs", ("tests/e2e",), nice=0),
-    Lane("commands", ("tests/cli",), nice=5),
+    Lane("outage", ("tests/e2e/test_oap_away.py",)),
+    Lane(PREPARED, verb="prepared"),
+    Lane(CHECK, verb="check", nice=5),
+    Lane("programs", ("tests/e2e",), after=(PREPARED,)),
+    Lane("commands", ("tests/cli",), nice=5, after=(PREPARED,)),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
-    Lane("analysis", ("tests/oap/pipeline",), nice=10, after="satellite"),
+    Lane("analysis", ("tests/oap/pipeline",), nice=10, after=(PREPARED, "satellite")),
     Lane("rooms", ("tests",), nice=10),
     Lane("queue", ("tests/queue",), nice=15),
 )
@@ -73,15 +84,15 @@ class Run(threading.Thread):
         self.code = 1
         self.counts: dict[str, int] = {}
         self.broken: list[str] = []
-        self.before: threading.Thread | None = None
-        self._arguments = arguments
+        self.before: list[Run] = []
+        self._arguments = [] if lane.verb else arguments
         self._over = False
         self._process: subprocess.Popen[str] | None = None
 
     def run(self) -> None:
         """The first rule of pytest's opens the progress, the second the report."""
-        if self.before is not None:
-            self.before.join()
+        for run in self.before:
+            run.join()
         if self._over:
             return
         self._process = process = subprocess.Popen(
@@ -122,7 +133,7 @@ def main(arguments: list[str]) -> int:
     start_s = time.monotonic()
     runs = {lane.name: Run(lane, arguments) for lane in LANES}
     for run in runs.values():
-        run.before = runs.get(run.lane.after)
+        run.before = [runs[name] for name in run.lane.after]
 
     def interrupt(*_: object) -> None:
         for run in runs.values():
@@ -133,6 +144,9 @@ def main(arguments: list[str]) -> int:
         signal.signal(name, interrupt)
     for run in runs.values():
         run.start()
+    runs[CHECK].join()
+    if runs[CHECK].code:
+        interrupt()
     for run in runs.values():
         run.join()
     passed = (0, NO_TESTS) if arguments else (0,)

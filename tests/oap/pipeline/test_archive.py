@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from oap.pipeline.bench import PLAN
+from skyfarer.base.errors import PermanentError
 from skyfarer.oap.pipeline import archive
+from skyfarer.oap.pipeline.exercise import make_archive
 from skyfarer.oap.pipeline.java import java_home
 
 
@@ -51,3 +54,13 @@ def test_java_passes_over_an_archive_that_is_none(java: Path, tmp_path: Path) ->
     )
     assert "version" in said.stderr
     assert said.stdout == ""
+
+
+def test_an_installation_that_cannot_be_written_to_is_told_before_anything_starts(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation = tmp_path / "installation"
+    installation.write_text("a file where a directory is wanted")
+    monkeypatch.setattr(sys, "prefix", str(installation))
+    with pytest.raises(PermanentError, match="no archive can be kept in"):
+        make_archive(java, PLAN, tmp_path)

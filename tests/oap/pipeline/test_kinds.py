@@ -16,7 +16,7 @@ ANALYSED = {
     *(Kind.OTLP_TRACES, Kind.V2_SEGMENT, Kind.JVM_METRICS, Kind.CLR_METRICS),
     *(Kind.BROWSER_PAGE, Kind.BROWSER_WEB_VITALS, Kind.BROWSER_RESOURCE),
     *(Kind.BROWSER_INTERACTION, Kind.BROWSER_ERROR, Kind.METER, Kind.METER_COLLECTION),
-    Kind.MESH_METRICS,
+    *(Kind.MESH_METRICS, Kind.LOG, Kind.EVENT),
 }
 KEPT = sorted(set(Kind) - {Kind.NONE} - ANALYSED)
 
@@ -37,14 +37,14 @@ def test_every_kind_that_nothing_analyses_is_kept_whole_and_delivered(bench: Ben
     assert bench.calls() == {BUCKET: Calls(len(KEPT), 10 * len(KEPT), 0)}
     assert bench.progress() == Applied(3 * len(KEPT), 3 * len(KEPT), {})
     assert bench.parked() == []
-    assert bench.registry.value(table.PIPELINE_KEPT, kind="log") == 2
+    assert bench.registry.value(table.PIPELINE_KEPT, kind="pprof") == 2
     assert bench.registry.value(table.PIPELINE_RECORDS, outcome="stored") == 3 * len(KEPT)
 
 
 def test_a_mixed_batch_balances_to_the_record(bench: Bench) -> None:
     ping = InstancePingPkg(service="shop", serviceInstance="shop-1")
     bench.append(segment("shop", "shop-1", "/pay", NOON, 10, segment_id="a"))
-    bench.writer.append(Kind.LOG, [b"one", b"two"])
+    bench.writer.append(Kind.PPROF, [b"one", b"two"])
     bench.keep(Kind.INSTANCE_PING, ping)
     bench.writer.append(777, [b"nobody knows"])
     bench.writer.append(2**32 - 1, [b"nor ever will"])
@@ -58,7 +58,7 @@ def test_a_mixed_batch_balances_to_the_record(bench: Bench) -> None:
         (5, "unknown_kind", b"nor ever will"),
         (6, "undecodable", b"\xff"),
     ]
-    assert [one.payload for one in bench.storage.records(Kind.LOG, *ALWAYS, limit=9)] == [
+    assert [one.payload for one in bench.storage.records(Kind.PPROF, *ALWAYS, limit=9)] == [
         *(b"one", b"two")
     ]
     assert bench.calls() == {BUCKET: Calls(1, 10, 0)}
@@ -66,9 +66,9 @@ def test_a_mixed_batch_balances_to_the_record(bench: Bench) -> None:
 
 
 def test_a_batch_of_records_alone_is_kept_once_however_often_it_comes(bench: Bench) -> None:
-    bench.writer.append(Kind.LOG, [b"one", b"two"])
+    bench.writer.append(Kind.PPROF, [b"one", b"two"])
     for _ in range(2):
         bench.apply(start=0)
-    assert len(bench.storage.records(Kind.LOG, *ALWAYS, limit=9)) == 2
+    assert len(bench.storage.records(Kind.PPROF, *ALWAYS, limit=9)) == 2
     assert bench.progress() == Applied(2, 2, {})
     assert bench.times_applied == 1

@@ -76,7 +76,7 @@ def test_both_decoders_give_the_same_rows_of_every_shape(queue: Writer, tmp_path
     queue.append(Kind.INVENTORY, [source.SerializeToString(), b""])
     queue.append(Kind.OTLP_TRACES, [export(otlp_span(), told, otlp.Span()), b""])
     queue.append(Kind.V2_SEGMENT, [v2_span(refs=[v2.SegmentReference(parentEndpointId=7)]), b""])
-    queue.append(Kind.LOG, [b"\xff as it comes"])
+    queue.append(Kind.PPROF, [b"\xff as it comes"])
     queue.append(777, [b"?"])
     native, plain = (read(tmp_path, decoder) for decoder in ("ptars", "protobuf"))
     assert native == plain

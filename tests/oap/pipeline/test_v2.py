@@ -126,7 +126,7 @@ def test_one_batch_may_hold_every_protocol_and_storage_is_asked_for_its_ids_alon
 ) -> None:
     registered.append(segment("shop", "shop-pid:1", "/pay", NOON, 10, segment_id="v3"))
     registered.keep(Kind.V2_SEGMENT, upstream(1, span(operationNameId=7)))
-    registered.writer.append(Kind.LOG, [b"a line"])
+    registered.writer.append(Kind.PPROF, [b"a profile"])
     registered.apply()
     assert registered.calls() == {BUCKET: Calls(2, 20, 0)}
     assert [row[-2:] for row in registered.stored()][1][1] == Kind.SEGMENT

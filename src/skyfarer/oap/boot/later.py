@@ -50,7 +50,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         downsampling enableDataKeeperExecutor
         dataKeeperExecutePeriod l1FlushPeriod storageSessionTimeout persistentPeriod
         enableDatabaseSession topNReportPeriod activeExtraModelColumns serviceCacheRefreshInterval
-        searchableLogsTags searchableAlarmTags
+        searchableAlarmTags
         autocompleteTagKeysQueryMaxSize autocompleteTagValuesQueryMaxSize prepareThreads
         enableEndpointNameGroupingByOpenapi syncPeriodHttpUriRecognitionPattern
         trainingPeriodHttpUriRecognitionPattern maxHttpUrisNumberPerService enableHierarchy

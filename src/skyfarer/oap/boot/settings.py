@@ -55,6 +55,7 @@ class CoreConfig:
         *("http.method", "http.status_code", "rpc.status_code", "db.type", "db.instance"),
         *("mq.queue", "mq.topic", "mq.broker"),
     )
+    searchableLogsTags: tuple[str, ...] = ("level", "http.status_code", "ai_route_type")
     dataDirectory: Path = Path("data")
 
     def __post_init__(self) -> None:
@@ -70,10 +71,9 @@ class CoreConfig:
         _at_least("metricsDataTTL", self.metricsDataTTL, TTL_DAYS_MIN)
         for key in ("serviceNameMaxLength", "instanceNameMaxLength", "endpointNameMaxLength"):
             _at_least(key, getattr(self, key), 1)
-        if strange := [key for key in self.searchableTracesTags if "=" in key]:
-            raise ValueError(
-                f"searchableTracesTags may have no '=' in a key, as {strange[0]!r} has"
-            )
+        for key in ("searchableTracesTags", "searchableLogsTags"):
+            if strange := [tag for tag in getattr(self, key) if "=" in tag]:
+                raise ValueError(f"{key} may have no '=' in a key, as {strange[0]!r} has")
 
 
 @dataclass(frozen=True)

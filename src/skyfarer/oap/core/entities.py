@@ -87,7 +87,8 @@ MESHED: Final = (
 ENTITIES: Final[Mapping[str, Entity]] = {**TRACED, **REPORTED}
 
 SERVICE_META: Final = "ServiceMeta"
+INSTANCE_META: Final = "ServiceInstanceUpdate"
 ENDPOINT_META: Final = "EndpointMeta"
 ADDRESS_ALIAS: Final = "NetworkAddressAliasSetup"
-"""Sources without metrics: a service or an endpoint that exists, and an address (in `endpoint`)
-that stands for `service` and `instance`."""
+"""Sources without metrics: a service, an instance or an endpoint that exists, and an address (in
+`endpoint`) that stands for `service` and `instance`."""

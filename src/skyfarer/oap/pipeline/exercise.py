@@ -28,12 +28,11 @@ def make_archive(java: Path, plan: Plan, scratch: Path) -> None:
     """Blocks for half a minute, and is to be called once in a process: it has one JVM.
 
     The archive is written elsewhere and renamed, so nobody ever maps half of one. PermanentError
-    where Java makes none.
+    where Java makes none, or the installation cannot be written to.
     """
     archive = archive_for(java)
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    _make_base(java)
-    with tempfile.TemporaryDirectory(dir=archive.parent) as beside:
+    with _beside(archive) as beside:
+        _make_base(java)
         dumped = Path(beside) / archive.name
         settings = SparkSettings(f"local[{SPLITS}]", scratch=scratch)
         options = f" -XX:ArchiveClassesAtExit={dumped} {IN_HASTE} {QUIET}"
@@ -47,11 +46,26 @@ def make_archive(java: Path, plan: Plan, scratch: Path) -> None:
         dumped.replace(archive)
 
 
+def _beside(archive: Path) -> tempfile.TemporaryDirectory[str]:
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=archive.parent)
+    except OSError as error:
+        raise PermanentError(
+            f"no archive can be kept in {archive.parent}: {error.strerror}; prepare as the owner "
+            "of the installation, or do without: every start then takes longer, nothing else"
+        ) from error
+
+
 def _make_base(java: Path) -> None:
     """The archive of Java's own classes, which the one of Spark's builds on; most Javas have it."""
     shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
-    if "sharing" not in shown.stderr:
-        subprocess.run([java, "-Xshare:dump"], capture_output=True, check=True)
+    if "sharing" in shown.stderr:
+        return
+    made = subprocess.run([java, "-Xshare:dump"], capture_output=True, text=True, check=False)
+    if made.returncode:
+        told = (made.stdout + made.stderr).strip().rpartition("\n")[2]
+        raise PermanentError(f"{java} -Xshare:dump made no archive of Java's own classes: {told}")
 
 
 def _end(session: SparkSession) -> None:

@@ -61,11 +61,16 @@ def code(record: Parked) -> str:
 
 def rows_of(batch: Analysed) -> dict[str, int]:
     """How many rows it hands to storage, by what they are; parked records are counted elsewhere."""
+    tables = {
+        "slow": batch.slow,
+        "log": batch.logs,
+        "event": batch.events,
+        "record": batch.records,
+    }
     return {
         "segment": batch.segments.num_rows,
         "metrics": sum(deltas.rows.num_rows for deltas in batch.metrics.values()),
-        "slow": 0 if batch.slow is None else batch.slow.num_rows,
-        "record": 0 if batch.records is None else batch.records.num_rows,
+        **{what: 0 if rows is None else rows.num_rows for what, rows in tables.items()},
         "inventory": len(batch.inventories),
         "heartbeat": len(batch.heartbeats),
     }

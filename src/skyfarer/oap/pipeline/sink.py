@@ -34,6 +34,7 @@ from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.inventory import registrations
+from skyfarer.oap.pipeline.logs import events_of, heard_of, logs_of
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.outcomes import (
     checked_end,
@@ -119,10 +120,10 @@ class BatchSink:
             return
         kinds = frozenset(pc.unique(rows["kind"]).to_pylist())
         fresh, rows = self._one_form(fresh, rows, kinds)
-        taken = window(self._clock.now_ms(), self._settings.days_kept)
-        rows, untimely = timely(rows, taken)
+        now_ms = self._clock.now_ms()
+        minute = now_ms // MINUTE_MS
+        rows, untimely = timely(rows, window(now_ms, self._settings.days_kept))
         end = checked_end(rows, first)
-        minute = self._clock.now_ms() // MINUTE_MS
         segments, repeated = self._new_segments(rows)
         naming, kept_of = self._settings.naming, self._settings.kept
         slow = slow_statements(segments, kept_of.slow, naming.service_chars_max)
@@ -130,6 +131,7 @@ class BatchSink:
         chosen, unsampled = sampled(segments, self._settings.sampling)
         bad, expired = told_apart(unsound(rows))
         parked, kept = self._parked(bad), self._kept(rows, minute)
+        logs = logs_of(rows, self._payloads, now_ms)
         otherwise = [record.sequence for record in parked] + expired
         duplicates = duplicates_among(segments, repeated, otherwise)
         dropped = Counter(map(code, parked))
@@ -141,7 +143,12 @@ class BatchSink:
             segments=self._with_bytes(chosen),
             unsampled=unsampled,
             slow=slow,
-            metrics=self._deltas(fresh, kinds, segments.num_rows > 0, (repeated, untimely)),
+            metrics=together(
+                self._deltas(fresh, kinds, segments.num_rows > 0, (repeated, untimely)),
+                heard_of(logs) if logs is not None else {},
+            ),
+            logs=logs,
+            events=events_of(rows, now_ms),
             records=kept,
             inventories=_inventories(fresh, kinds),
             heartbeats=heartbeats(rows, minute),

@@ -15,12 +15,19 @@ from skyfarer.oap.pipeline.times import DAY_MS
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.traces import Exit, cache, caller, database, produce, segment
-from skyfarer.wire.messages import InstancePingPkg, SegmentObject, runtime
+from skyfarer.wire.messages import (
+    InstancePingPkg,
+    KeyStringValuePair,
+    SegmentObject,
+    event,
+    log,
+    runtime,
+)
 from skyfarer.wire.messages import inventory as messages
 from skyfarer.wire.rpc import Kind
 
 NOW: Final = NOON + 3_600_000
-BATCH: Final = 25
+BATCH: Final = 27
 BATCHES: Final = 5
 
 Work: TypeAlias = Iterable[tuple[int, bytes]]
@@ -63,7 +70,7 @@ def work() -> list[tuple[int, bytes]]:
 
 
 def _batch(batch: int) -> Iterator[tuple[int, bytes]]:
-    """Eight calls and nine others: of each life in a node one, and a resend."""
+    """Eight calls and eleven others: of each life in a node one, and a resend."""
     calls = pairs(range(batch * 8, batch * 8 + 8))
     wrong_times = (NOW + 3_600_000, NOW - 8 * DAY_MS)
     clocks = [pair(1_000 + batch * 2 + n, at)[0] for n, at in enumerate(wrong_times)]
@@ -75,7 +82,13 @@ def _batch(batch: int) -> Iterator[tuple[int, bytes]]:
     jvm = runtime.JVMMetricCollection(service="web", serviceInstance="web-0")
     jvm.metrics.add(time=NOON + batch * 1_000).cpu.usagePercent = 40.0 + batch
     yield told(Kind.JVM_METRICS, jvm)
-    yield Kind.LOG, b"a log %d" % batch
+    yield Kind.PPROF, b"a profile %d" % batch
+    tags = log.LogTags(data=[KeyStringValuePair(key="level", value="WARN")])
+    line = log.LogData(timestamp=NOON + batch, service="web", serviceInstance="web-0", tags=tags)
+    yield told(Kind.LOG, line)
+    started = event.Event(uuid=f"{batch // 2}", name="Start", layer="GENERAL", startTime=NOON)
+    started.endTime = batch % 2 and NOON + 1_000
+    yield told(Kind.EVENT, started)
     yield Kind.SEGMENT, b"\xff no segment %d" % batch
     yield 777, b"of no kind"
     yield pairs([max(0, batch * 8 - 5)])[0]

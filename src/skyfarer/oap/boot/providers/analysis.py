@@ -182,6 +182,7 @@ class AnalysisProvider(Provider):
             kept=KeptSettings(
                 failed_by=self._config.segmentStatusAnalysisStrategy,
                 searchable_tags=core.searchableTracesTags,
+                searchable_log_tags=core.searchableLogsTags,
                 slow=self._slow(),
             ),
             sampling=self._sampling,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
 from skyfarer.oap.pipeline.analysis.slow import slow_spans
 from skyfarer.oap.pipeline.sources.shapes import REPORTS
@@ -32,35 +33,46 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
     last in the list. Rows with a `reason` are told too, so no number in them may stop the batch: a
-    latency beyond 64 bits is null.
+    latency beyond 64 bits is null. A log without a time has none here.
     """
-    spans = F.col("segment.spans")
+    spans, log, event = F.col("segment.spans"), only("log"), only("event")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
     reported = F.col(f"{REPORTS}.time")
+    times = log["timestamp"], event["startTime"], event["endTime"]
+    told_at, context = F.coalesce(*(F.nullif(one, F.lit(0)) for one in times)), log["traceContext"]
+    operation = F.try_element_at(named, F.lit(-1))["operationName"]
     start, end = F.array_min(spans["startTime"]), F.array_max(spans["endTime"])
     return (
         *map(F.col, ("sequence", "part", "kind", "reason", "data")),
         F.col("segment.traceSegmentId").alias("segment_id"),
-        F.col("segment.traceId").alias("trace_id"),
-        _cut("segment.service", naming.service_chars_max).alias("service"),
-        _cut("segment.serviceInstance", naming.instance_chars_max).alias("instance"),
-        F.substring(
-            F.coalesce(F.try_element_at(named, F.lit(-1))["operationName"], F.lit("")),
-            1,
-            naming.endpoint_chars_max,
-        ).alias("endpoint"),
-        F.coalesce(start, F.array_min(reported)).alias("start_time"),
-        F.greatest(end, F.array_max(spans["startTime"]), F.array_max(reported)).alias("last_time"),
+        F.coalesce("segment.traceId", context["traceId"]).alias("trace_id"),
+        _cut(naming.service_chars_max, "segment.service", log["service"]).alias("service"),
+        _cut(naming.instance_chars_max, "segment.serviceInstance", log["serviceInstance"]).alias(
+            "instance"
+        ),
+        _cut(naming.endpoint_chars_max, operation, log["endpoint"], F.lit("")).alias("endpoint"),
+        F.coalesce(start, F.array_min(reported), told_at).alias("start_time"),
+        F.greatest(end, F.array_max(spans["startTime"]), F.array_max(reported), told_at).alias(
+            "last_time"
+        ),
         F.try_subtract(end, start).alias("latency"),
         failed(spans, kept.failed_by).alias("is_error"),
-        found_by(spans, kept.searchable_tags).alias("tags"),
+        F.coalesce(
+            found_by(F.flatten(spans["tags"]), kept.searchable_tags),
+            found_by(log["tags"]["data"], kept.searchable_log_tags),
+        ).alias("tags"),
         slow_spans(spans, kept.slow).alias("slow"),
         F.coalesce("properties.service", "ping.service").alias("beat_service"),
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
         F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
         F.col("properties.properties").alias("beat_properties"),
+        log["layer"].alias("log_layer"),
+        context["traceSegmentId"].alias("log_segment_id"),
+        context["spanId"].alias("log_span_id"),
+        F.col("event"),
     )
 
 
-def _cut(name: str, chars_max: int) -> Column:
-    return F.substring(F.col(name), 1, chars_max)
+def _cut(chars_max: int, *names: Column | str) -> Column:
+    """The first of the names that is there."""
+    return F.substring(F.coalesce(*names), 1, chars_max)

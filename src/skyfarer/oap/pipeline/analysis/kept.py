@@ -1,4 +1,5 @@
-"""What is kept of a segment beside its bytes: whether it has failed, and the tags to find it by."""
+"""What is kept of a segment or a log beside its bytes: whether it has failed, and the tags to find
+it by."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ ENTRY: Final = 0
 TAG_CHARS_MAX: Final = 256
 """Of `key=value`; a longer one is left out."""
 TAGS_MAX: Final = 1_000
-"""Of one segment, the first ones."""
+"""Of one segment or log, the first ones."""
 
 Strategy: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
 
@@ -25,6 +26,7 @@ class KeptSettings:
 
     failed_by: Strategy = "FROM_SPAN_STATUS"
     searchable_tags: tuple[str, ...] = ()
+    searchable_log_tags: tuple[str, ...] = ()
     slow: SlowSettings = field(default_factory=SlowSettings)
 
 
@@ -36,15 +38,16 @@ def failed(spans: Column, strategy: Strategy) -> Column:
     return F.exists(spans, lambda s: s["isError"])
 
 
-def found_by(spans: Column, keys: tuple[str, ...]) -> Column:
-    """`key=value` of the tags with these keys, each once, in the order of the spans."""
+def found_by(tags: Column, keys: tuple[str, ...]) -> Column:
+    """`key=value` of those with these keys, each once, in their order; null where tags are."""
     if not keys:
-        return F.array().cast("array<string>")
+        return F.when(tags.isNotNull(), F.array().cast("array<string>"))
 
     def wanted(tag: Column) -> Column:
         length = F.length(tag["key"]) + 1 + F.length(tag["value"])
         return tag["key"].isin(*keys) & (length <= TAG_CHARS_MAX)
 
-    tags = F.filter(F.flatten(spans["tags"]), wanted)
-    pairs = F.transform(tags, lambda tag: F.concat(tag["key"], F.lit("="), tag["value"]))
+    pairs = F.transform(
+        F.filter(tags, wanted), lambda tag: F.concat(tag["key"], F.lit("="), tag["value"])
+    )
     return F.slice(F.array_distinct(pairs), 1, TAGS_MAX)

@@ -31,6 +31,8 @@ _LISTS: Mapping[int, Lists] = {
     Kind.SEGMENT: {3: {5: {}, 12: {}}},
     Kind.INSTANCE_PROPERTIES: {3: {}},
     Kind.V2_SEGMENT: {1: {}, 2: _SPANS_V2},
+    Kind.LOG: {7: {1: {}}},
+    Kind.EVENT: {6: {}},
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
     Kind.JVM_METRICS: {1: {3: {}, 4: {}, 5: {}}},
     Kind.CLR_METRICS: {1: {}},

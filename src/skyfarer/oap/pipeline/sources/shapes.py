@@ -160,6 +160,40 @@ V2_SEGMENT = Shape(
         {"v2_register.KeyStringValuePair.key", "v2_register.KeyStringValuePair.value"}
     ),
 )
+LOG = Shape(
+    column="log",
+    message="log.LogData",
+    fields={
+        "log.LogData": (
+            *("timestamp", "service", "serviceInstance", "endpoint", "traceContext", "tags"),
+            "layer",
+        ),
+        "log.TraceContext": ("traceId", "traceSegmentId", "spanId"),
+        "log.LogTags": ("data",),
+        "KeyStringValuePair": ("key", "value"),
+    },
+    required=("service",),
+    times={"timestamp": TIME_MS_MAX},
+    rare=True,
+    mended=frozenset({"KeyStringValuePair.key", "KeyStringValuePair.value"}),
+)
+"""What a log is found by; its text is read where somebody looks at it."""
+EVENT = Shape(
+    column="event",
+    message="event.Event",
+    fields={
+        "event.Event": (
+            *("uuid", "source", "name", "type", "message", "parameters", "startTime", "endTime"),
+            "layer",
+        ),
+        "event.Source": ("service", "serviceInstance", "endpoint"),
+        "event.Event.ParametersEntry": ("key", "value"),
+    },
+    required=("uuid",),
+    times={"startTime": TIME_MS_MAX, "endTime": TIME_MS_MAX},
+    rare=True,
+    mended=frozenset({"event.Event.message", "event.Event.ParametersEntry.value"}),
+)
 
 
 REPORTS = "reports"
@@ -273,6 +307,8 @@ SHAPES: Mapping[int, Shape] = {
     Kind.INVENTORY: INVENTORY,
     Kind.OTLP_TRACES: SEGMENT,
     Kind.V2_SEGMENT: V2_SEGMENT,
+    Kind.LOG: LOG,
+    Kind.EVENT: EVENT,
     Kind.METER: METER,
     Kind.METER_COLLECTION: METERS,
     Kind.MESH_METRICS: MESH,

@@ -12,13 +12,13 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from skyfarer.oap.core.entities import ENDPOINT_META, SERVICE_META
+from skyfarer.oap.core.entities import ENDPOINT_META, INSTANCE_META, SERVICE_META
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
 from skyfarer.oap.storage.embedded.merging import Numbers
 
 _SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", SERVICE_META)
-_INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic")
+_INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic", INSTANCE_META)
 _ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
 SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)

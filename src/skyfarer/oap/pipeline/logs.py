@@ -1,0 +1,117 @@
+"""What the driver makes of the logs and events of a batch: rows to store, and who is heard of.
+
+A log, like a segment, is stored as it came, with what it is found by beside it. That a service
+writes logs is a sign of it, of its instance and of its endpoint, as it is where only they come.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.entities import (
+    ENDPOINT_META,
+    ENTITY_COLUMNS,
+    INSTANCE_META,
+    SERVICE_META,
+)
+from skyfarer.oap.core.layers import Layer, layer_named
+from skyfarer.oap.core.storage import Deltas
+from skyfarer.oap.core.time_bucket import MINUTE_MS
+from skyfarer.oap.pipeline.payloads import Payloads
+from skyfarer.wire.rpc import Kind
+
+_LOG: Final = (
+    *("sequence", "kind", "service", "instance", "endpoint", "trace_id", "log_segment_id"),
+    *("log_span_id", "log_layer", "start_time", "tags"),
+)
+_HEARD: Final = {
+    SERVICE_META: ("layer", "service"),
+    INSTANCE_META: ("layer", "service", "instance"),
+    ENDPOINT_META: ("layer", "service", "endpoint"),
+}
+_NUMBERS: Final = ("layer", "from_layer", "component")
+_EVENT: Final = {
+    "name": "name",
+    "type": "type",
+    "message": "message",
+    "begun": "startTime",
+    "ended": "endTime",
+}
+_PARAMETERS: Final = pa.map_(pa.string(), pa.string())
+
+
+def logs_of(rows: pa.Table, payloads: Payloads, now_ms: int) -> pa.Table | None:
+    """As `Analysed.logs` has them; None when there are none. One without a time has come now."""
+    logs = _sound(rows, Kind.LOG).select(_LOG)
+    if not logs.num_rows:
+        return None
+    times = pc.fill_null(logs["start_time"], now_ms)
+    told = {
+        **{name: logs[name] for name in _LOG[:5]},
+        "layer": _layers(logs["log_layer"]),
+        "trace_id": pc.fill_null(logs["trace_id"], ""),
+        "log_segment_id": pc.fill_null(logs["log_segment_id"], ""),
+        "span_id": pc.fill_null(logs["log_span_id"], 0),
+        "start_time": times,
+        "minute": pc.divide(times, MINUTE_MS),
+        "tags": logs["tags"],
+        "payload": payloads.many(logs["sequence"]),
+    }
+    return pa.table(told)
+
+
+def heard_of(logs: pa.Table) -> dict[str, Deltas]:
+    """The services, instances and endpoints that logs speak of, each once a minute."""
+    return {source: Deltas(_heard(logs, names), {}) for source, names in _HEARD.items()}
+
+
+def events_of(rows: pa.Table, now_ms: int) -> pa.Table | None:
+    """As `Analysed.events` has them; None when there are none."""
+    rows = _sound(rows, Kind.EVENT)
+    if not rows.num_rows:
+        return None
+    events = pc.list_flatten(rows["event"].combine_chunks())
+    source, layers = (pc.struct_field(events, name) for name in ("source", "layer"))
+    times = pc.fill_null(rows["start_time"], now_ms)
+    told = {
+        "sequence": rows["sequence"],
+        "uuid": pc.struct_field(events, "uuid"),
+        "service": pc.fill_null(pc.struct_field(source, "service"), ""),
+        "instance": pc.fill_null(pc.struct_field(source, "serviceInstance"), ""),
+        "endpoint": pc.fill_null(pc.struct_field(source, "endpoint"), ""),
+        **{name: pc.struct_field(events, field) for name, field in _EVENT.items()},
+        "parameters": _parameters(pc.struct_field(events, "parameters")),
+        "layer": pa.array([layer_named(name).name for name in layers.to_pylist()], pa.string()),
+        "minute": pc.divide(times, MINUTE_MS),
+    }
+    return pa.table(told)
+
+
+def _sound(rows: pa.Table, kind: Kind) -> pa.Table:
+    return rows.filter(pc.and_(pc.equal(rows["kind"], int(kind)), pc.is_null(rows["reason"])))
+
+
+def _heard(logs: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    told = logs.filter(pc.not_equal(logs[names[-1]], ""))
+    found = told.group_by([*names, "minute"], use_threads=False).aggregate([])
+    for name in (name for name in ENTITY_COLUMNS if name not in names):
+        nothing = pa.scalar(0, pa.int32()) if name in _NUMBERS else pa.scalar("")
+        found = found.append_column(name, pa.repeat(nothing, found.num_rows))
+    return found.select([*ENTITY_COLUMNS, "minute"])
+
+
+def _layers(names: pa.ChunkedArray) -> pa.Array:
+    """Their numbers. A log of no layer, or of one that this version does not know, is one of a
+    service all the same."""
+    told = names.combine_chunks().dictionary_encode()
+    known = [Layer.__members__.get(name, Layer.GENERAL) for name in told.dictionary.to_pylist()]
+    return pa.array(known, pa.int32()).take(told.indices)
+
+
+def _parameters(lists: pa.ListArray) -> pa.MapArray:
+    """A key that is there twice has its last value."""
+    pairs = ([(pair["key"], pair["value"]) for pair in one] for one in lists.to_pylist())
+    return pa.array([list(dict(one).items()) for one in pairs], _PARAMETERS)

@@ -1,0 +1,170 @@
+"""Logs and events through Spark: what they are found by, and who is heard of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from oap.pipeline.bench import NOON, SETTINGS, SHOP, Bench
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.events import EventCondition, StoredEvent
+from skyfarer.oap.core.logs import LogCondition
+from skyfarer.oap.core.storage import Applied
+from skyfarer.oap.pipeline.analysis.kept import KeptSettings
+from skyfarer.testing.traces import segment
+from skyfarer.wire.messages import KeyStringValuePair, event, log
+from skyfarer.wire.rpc import Kind
+
+KEPT = KeptSettings(searchable_tags=("level", "db.type"), searchable_log_tags=("level", "code"))
+ALWAYS = (197001010000, 203001010000)
+ALWAYS_S = (19700101000000, 20300101000000)
+BYTES_MAX = 1_000_000
+
+
+@pytest.fixture
+def bench(tmp_path, spark):
+    bench = Bench(tmp_path, spark, replace(SETTINGS, kept=KEPT))
+    bench.start(tmp_path / "skyfarer.duckdb")
+    yield bench
+    bench.stop()
+
+
+def line(service: str = "shop", instance: str = "shop-1", text: str = "ok", **more) -> log.LogData:
+    tags = [KeyStringValuePair(key=k, value=v) for k, v in more.pop("tags", {}).items()]
+    told = {"timestamp": NOON, **more}
+    return log.LogData(
+        service=service,
+        serviceInstance=instance,
+        body=log.LogDataBody(text=log.TextLog(text=text)),
+        tags=log.LogTags(data=tags) if tags else None,
+        **told,
+    )
+
+
+def found(bench: Bench, **asked) -> list[str]:
+    logs = bench.storage.logs(LogCondition(**asked), False, 0, 100, BYTES_MAX)
+    return [log.LogData.FromString(one.data).body.text.text for one in logs]
+
+
+def test_a_log_is_found_by_whom_it_is_of_by_its_trace_and_by_searchable_tags(bench: Bench) -> None:
+    context = log.TraceContext(traceId="t", traceSegmentId="s", spanId=2)
+    bench.keep(
+        Kind.LOG,
+        line(text="plain"),
+        line(text="traced", endpoint="/pay", traceContext=context, tags={"level": "ERROR"}),
+        line(text="tagged", tags={"code": "500", "db.type": "sql", "level": "ERROR"}),
+        line(service="bank", instance="", text="other"),
+    )
+    bench.apply()
+    shop_1 = ids.instance_id(SHOP, "shop-1")
+    assert found(bench, service_id=SHOP, instance_id=shop_1) == ["plain", "traced", "tagged"]
+    assert found(bench, endpoint_id=ids.endpoint_id(SHOP, "/pay")) == ["traced"]
+    assert found(bench, trace_id="t", segment_id="s", span_id=2) == ["traced"]
+    assert found(bench, tags=("level=ERROR",)) == ["traced", "tagged"]
+    assert found(bench, tags=("level=ERROR", "code=500")) == ["tagged"]
+    assert found(bench, tags=("db.type=sql",)) == []
+    assert bench.storage.log_tag_keys(ALWAYS_S, 9) == ["code", "level"]
+    assert bench.storage.tag_keys(ALWAYS_S, 9) == []
+    assert bench.progress() == Applied(4, 4, {})
+
+
+def test_whoever_writes_logs_is_known(bench: Bench) -> None:
+    bench.keep(
+        Kind.LOG,
+        line(endpoint="/pay"),
+        line(service="mesh", instance="m-1", layer="MESH"),
+        line(service="odd", instance="", layer="NOBODY_KNOWS"),
+    )
+    bench.apply()
+    services = {one.name: one.layers for one in bench.storage.services(None)}
+    assert services == {"mesh": ("MESH",), "odd": ("GENERAL",), "shop": ("GENERAL",)}
+    assert [one.name for one in bench.storage.instances(SHOP, *ALWAYS)] == ["shop-1"]
+    assert bench.storage.instances(ids.service_id("odd"), *ALWAYS) == []
+    assert [one.name for one in bench.storage.endpoints(SHOP, "", 9)] == ["/pay"]
+
+
+def test_names_are_cut_as_those_of_segments_are(bench: Bench) -> None:
+    bench.keep(Kind.LOG, line(service="s" * 11, instance="i" * 11, endpoint="e" * 13))
+    bench.apply()
+    service = ids.service_id("s" * 10)
+    (only,) = bench.storage.logs(LogCondition(service_id=service), False, 0, 9, BYTES_MAX)
+    assert only.instance_id == ids.instance_id(service, "i" * 10)
+    assert only.endpoint_id == ids.endpoint_id(service, "e" * 12)
+
+
+def test_a_log_without_a_time_has_come_now_and_one_out_of_its_time_is_not_stored(
+    bench: Bench,
+) -> None:
+    now = bench.clock.now_ms()
+    bench.keep(
+        Kind.LOG,
+        line(text="timeless", timestamp=0),
+        line(text="ahead", timestamp=now + 3_600_000),
+        line(text="late", timestamp=now - 30 * 86_400_000),
+        line(text="strange", timestamp=-1),
+        line(service="", text="nobody's"),
+    )
+    bench.writer.append(Kind.LOG, [b"\xff no log"])
+    bench.apply()
+    (only,) = bench.storage.logs(LogCondition(), False, 0, 9, BYTES_MAX)
+    assert only.timestamp == now
+    assert [(at, code) for at, code, _ in bench.parked()] == [
+        *((1, "future"), (3, "implausible"), (4, "incomplete"), (5, "undecodable")),
+    ]
+    assert bench.progress().dropped["expired"] == 1
+
+
+def test_logs_and_segments_in_one_batch_are_kept_apart(bench: Bench) -> None:
+    bench.append(segment("shop", "shop-1", "/pay", NOON, 10, segment_id="a"))
+    bench.keep(Kind.LOG, line(text="one"), line(text="two", tags={"level": "INFO"}))
+    bench.append(segment("shop", "shop-1", "/pay", NOON, 10, segment_id="b"))
+    for _ in range(2):
+        bench.apply(start=0)
+    assert found(bench) == ["one", "two"]
+    assert [row[0] for row in bench.stored()] == ["a", "b"]
+    assert bench.progress() == Applied(4, 4, {})
+
+
+def test_half_a_character_in_a_tag_costs_that_character(bench: Bench) -> None:
+    whole = line(text="cut", tags={"level": "WARNX"}).SerializeToString()
+    bench.writer.append(Kind.LOG, [whole.replace(b"WARNX", b"WARN\xc3")])
+    bench.apply()
+    assert bench.storage.log_tag_values("level", ALWAYS_S, 9) == ["WARN\ufffd"]
+
+
+def happened(uuid: str, **more) -> event.Event:
+    source = event.Source(service="shop", serviceInstance="shop-1", endpoint="")
+    return event.Event(uuid=uuid, source=source, name="Restart", layer="GENERAL", **more)
+
+
+def test_an_event_that_begins_and_ends_is_one(bench: Bench) -> None:
+    begun = happened("u", type=event.Error, startTime=NOON, parameters={"reason": "oom"})
+    bench.keep(Kind.EVENT, begun, happened("v", startTime=NOON + 5, message="again"))
+    bench.apply()
+    bench.keep(Kind.EVENT, happened("u", type=event.Error, startTime=NOON, endTime=NOON + 9))
+    bench.apply()
+    first, second = bench.storage.events(EventCondition(service="shop"), False, 0, 9)
+    assert first == StoredEvent(
+        *("u", "shop", "shop-1", "", "Restart", 1, "", (("reason", "oom"),)),
+        *(NOON, NOON + 9, "GENERAL"),
+    )
+    assert (second.uuid, second.message, second.parameters) == ("v", "again", ())
+    assert bench.progress() == Applied(3, 3, {})
+
+
+def test_an_event_without_a_source_or_time_is_stored_and_one_without_an_id_parked(
+    bench: Bench,
+) -> None:
+    bench.keep(Kind.EVENT, event.Event(uuid="u"), event.Event(name="nobody's"))
+    bench.keep(Kind.EVENT, happened("far", startTime=NOON + 86_400_000))
+    twice = happened("w", startTime=NOON, parameters={"a": "1"}).SerializeToString()
+    bench.writer.append(
+        Kind.EVENT, [twice + happened("w", parameters={"a": "2"}).SerializeToString()]
+    )
+    bench.apply()
+    by_id = {one.uuid: one for one in bench.storage.events(EventCondition(), True, 0, 9)}
+    assert by_id.keys() == {"u", "w"}
+    assert (by_id["u"].service, by_id["u"].layer) == ("", "UNDEFINED")
+    assert by_id["w"].parameters == (("a", "2"),)
+    assert [(at, code) for at, code, _ in bench.parked()] == [(1, "incomplete"), (2, "future")]
