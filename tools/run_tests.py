@@ -82,6 +82,7 @@ class Run(threading.Thread):
         super().__init__()
         self.lane = lane
         self.code = 1
+        self.cpu_s = 0.0
         self.counts: dict[str, int] = {}
         self.broken: list[str] = []
         self.before: list[Run] = []
@@ -115,7 +116,9 @@ class Run(threading.Thread):
                 report.append(line)
         self._show(report)
         self.broken = [line for line in report if line.startswith(("FAILED ", "ERROR "))]
-        self.code = process.wait()
+        _, status, used = os.wait4(process.pid, 0)
+        self.code = process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu_s = used.ru_utime + used.ru_stime
 
     def interrupt(self) -> None:
         """As Ctrl-C does, so that pytest ends the programs its tests have started."""
@@ -154,6 +157,8 @@ def main(arguments: list[str]) -> int:
     for run in runs.values():
         sys.stdout.writelines(run.broken)
     verdict = f"failed: {', '.join(failed)}" if failed else "all lanes passed"
+    spent = ", ".join(f"{run.lane.name} {run.cpu_s:.0f}" for run in runs.values())
+    print(f"seconds of processor time: {spent}")
     print(f"{verdict}, in {time.monotonic() - start_s:.0f} s")
     total = Counter[str]()
     for run in runs.values():

@@ -1,7 +1,8 @@
 """An OAP takes half a minute of processor time to start, so tests that only use one share it.
 
 Each test of the shared one has its own service names and compares the books with what they were
-before. A test that kills an OAP has its own; one that stops it takes `oap_to_end` and comes last.
+before. A test that kills an OAP has its own; one that fills it with rubbish takes `oap_to_fill` and
+comes after the others, one that stops it `oap_to_end`, and comes last.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from skyfarer.testing.programs import Oap, eventually
 
 HERE = Path(__file__).parent
 QUIET_WITHIN_S = 60.0
+LAST = ("oap_to_fill", "oap_to_end", "own_oap")
 PATIENT = {"SKYFARER_REGISTRATION_HOLD_BACK_MS": "20000"}
 """The real old agent asks for the ids of its pages until it is answered without one, then never
 again: on a machine that is busy with other tests, an id may take more than the usual moment."""
@@ -38,6 +40,12 @@ def oap(shared_oap: Oap) -> Oap:
 def oap_for_many(shared_oap: Oap) -> Oap:
     """Shared, and quiet when it is taken: for tests of one file whose clients all stay."""
     return quieted(shared_oap)
+
+
+@pytest.fixture
+def oap_to_fill(oap: Oap) -> Oap:
+    """The shared one, for a test that leaves more behind than others care to see."""
+    return oap
 
 
 @pytest.fixture
@@ -69,14 +77,15 @@ def quiet(oap: Oap) -> bool:
 
 def turn(item: pytest.Item) -> int:
     asked = getattr(item, "fixturenames", ())
-    if "own_oap" in asked or "oap_to_end" in asked:
-        return 3 if "own_oap" in asked else 2
+    for number, fixture in enumerate(LAST, start=2):
+        if fixture in asked:
+            return number
     return 1 if item.get_closest_marker("bounded") else 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Users of the shared OAP, the bounded ones when it is warm; who ends it; then the others: no
-    two OAPs for longer than needed."""
+    """Users of the shared OAP, the bounded ones when it is warm; who fills and who ends it; then
+    the others: no two OAPs for longer than needed."""
     here = [item for item in items if item.path.is_relative_to(HERE)]
     if here:
         first = items.index(here[0])

@@ -22,10 +22,11 @@ RATE = 400
 
 
 def test_a_satellite_killed_under_load_brings_every_acknowledged_segment_once(
-    own_oap: Oap, tmp_path: Path
+    oap_to_end: Oap, tmp_path: Path
 ) -> None:
-    random = Random(8)
-    with SatelliteProgram(tmp_path, f"127.0.0.1:{own_oap.grpc_port}", **QUICK) as satellite:
+    oap, random = oap_to_end, Random(8)
+    before = oap.ledger()
+    with SatelliteProgram(tmp_path, f"127.0.0.1:{oap.grpc_port}", **QUICK) as satellite:
         agents = [Reporter(satellite.address, f"agent-{one}", RATE / 2) for one in range(2)]
         with reporting(*agents):
             for _ in range(KILLS):
@@ -36,4 +37,4 @@ def test_a_satellite_killed_under_load_brings_every_acknowledged_segment_once(
         ledger = satellite.await_empty()
         assert satellite.stop() == 0
     assert all(agent.failures for agent in agents), "no kill hit a call"
-    prove_stored_once(own_oap, ledger, agents)
+    prove_stored_once(oap, ledger, agents, before)

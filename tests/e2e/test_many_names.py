@@ -37,9 +37,9 @@ def resident(oap: Oap) -> int:
 
 
 def test_a_hundred_thousand_names_are_stored_in_bounded_memory_beside_a_good_client(
-    oap_to_end: Oap,
+    oap_to_fill: Oap,
 ) -> None:
-    oap, now_ms = oap_to_end, int(time.time() * 1000)
+    oap, now_ms = oap_to_fill, int(time.time() * 1000)
     books, before = oap.ledger(), resident(oap)
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
         collect = channel.stream_unary(COLLECT)

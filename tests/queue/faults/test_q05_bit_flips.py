@@ -20,7 +20,7 @@ from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES
 from skyfarer.queue.meta import read_meta
 from skyfarer.testing.kill_points import PROCESSES, on_both_cores
 
-COUNT = 32
+COUNT = 12
 PAYLOADS = [(b"%02d" % n * 200)[: 256 if n % 2 else 250] for n in range(COUNT)]
 SEGMENT_BITS = 16 * KIB * 8
 HEADER_BYTES = 52  # body and checksum; the rest of each copy is zero and is not looked at

@@ -1,4 +1,4 @@
-"""Two hundred old agents that want ids at once, and an OAP that is killed three times meanwhile."""
+"""Two hundred old agents that want ids at once, and remember every id that they are told."""
 
 from __future__ import annotations
 
@@ -9,22 +9,15 @@ from typing import Any
 
 import duckdb
 import grpc
-import pytest
 
-from skyfarer.testing.programs import Oap, eventually
+from skyfarer.testing.programs import Oap
 from skyfarer.wire.messages import KeyIntValuePair, v2_register
-
-pytestmark = pytest.mark.e2e
 
 CLIENTS = 200
 CHANNELS = 20
 SERVICES, INSTANCES, ADDRESSES = 10, 10, 5
 """Of each client: 5,000 names in all, and those that every client asks for."""
 SHARED = [f"shared-{number}" for number in range(10)]
-KILL_AFTER = (50, 3000, 6000)
-"""So many answers have come when the next kill does."""
-ALL_DONE_WITHIN_S = 300.0
-BATCHES_MAX = 3
 FIRST_ID = 2
 
 
@@ -76,16 +69,31 @@ def _ids(pairs: Sequence[KeyIntValuePair]) -> dict[str, int]:
 class Fire:
     """Every id that any client was told, and who told it."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int) -> None:
+        self._port = port
         self.services: dict[str, set[int]] = {}
         self.instances: dict[tuple[int, str], set[int]] = {}
         self.addresses: dict[str, set[int]] = {}
         self.told = 0
         self.failed_calls = 0
 
-    async def client(self, number: int, registry: Registry) -> None:
+    async def burn(self) -> None:
+        """All clients at once, until each has what it asked for."""
+        # Each its own connection: grpcio would make one of channels that look alike.
+        channels = [
+            grpc.aio.insecure_channel(f"127.0.0.1:{self._port}", options=[("fire", number)])
+            for number in range(CHANNELS)
+        ]
+        registries = [Registry(channel) for channel in channels]
+        await asyncio.gather(
+            *(self._client(number, registries[number % CHANNELS]) for number in range(CLIENTS))
+        )
+        for channel in channels:
+            await channel.close()
+
+    async def _client(self, number: int, registry: Registry) -> None:
         mine = [f"service-{number}-{n}" for n in range(SERVICES)]
-        told = await self._insist(registry.services, [*mine, *SHARED])
+        told = await self.insist(registry.services, [*mine, *SHARED])
         for name, service_id in told.items():
             self.services.setdefault(name, set()).add(service_id)
         home, common = told[mine[0]], told[SHARED[0]]
@@ -93,17 +101,17 @@ class Fire:
             (home, [f"uuid-{number}-{n}" for n in range(INSTANCES)]),
             (common, SHARED),
         ):
-            got = await self._insist(
+            got = await self.insist(
                 lambda left, service_id=service_id: registry.instances(service_id, left), uuids
             )
             for uuid, instance_id in got.items():
                 self.instances.setdefault((service_id, uuid), set()).add(instance_id)
         addresses = [f"10.0.{number}.{n}:80" for n in range(ADDRESSES)]
-        got = await self._insist(registry.addresses, [*addresses, *SHARED])
+        got = await self.insist(registry.addresses, [*addresses, *SHARED])
         for address, address_id in got.items():
             self.addresses.setdefault(address, set()).add(address_id)
 
-    async def _insist(self, ask: Callable[[list[str]], Any], names: list[str]) -> dict[str, int]:
+    async def insist(self, ask: Callable[[list[str]], Any], names: list[str]) -> dict[str, int]:
         """As an agent does: what has no id yet is asked again, whatever went wrong."""
         told: dict[str, int] = {}
         while left := [name for name in names if name not in told]:
@@ -116,54 +124,27 @@ class Fire:
                 await asyncio.sleep(0.5)
         return told
 
-
-async def under_fire(oap: Oap, fire: Fire) -> None:
-    # Each its own connection: grpcio would make one of channels that look alike.
-    channels = [
-        grpc.aio.insecure_channel(f"127.0.0.1:{oap.grpc_port}", options=[("fire", number)])
-        for number in range(CHANNELS)
-    ]
-    clients = [
-        asyncio.create_task(fire.client(number, Registry(channels[number % CHANNELS])))
-        for number in range(CLIENTS)
-    ]
-    async with asyncio.timeout(ALL_DONE_WITHIN_S):
-        for known in KILL_AFTER:
-            while fire.told < known:  # noqa: ASYNC110 - clients count, nobody announces
-                await asyncio.sleep(0.02)
-            await asyncio.to_thread(oap.kill)
-            await asyncio.to_thread(oap.start)
-        await asyncio.gather(*clients)
-    for channel in channels:
-        await channel.close()
-
-
-def test_every_name_ends_with_one_id_and_no_id_is_given_twice(own_oap: Oap) -> None:
-    fire = Fire()
-    asyncio.run(under_fire(own_oap, fire))
-    assert fire.failed_calls > 0, "no kill hit anybody"
-    assert len(fire.services) == CLIENTS * SERVICES + len(SHARED)
-    assert len(fire.instances) == CLIENTS * INSTANCES + len(SHARED)
-    assert len(fire.addresses) == CLIENTS * ADDRESSES + len(SHARED)
-    for told in (fire.services, fire.instances, fire.addresses):
-        assert [name for name, ids in told.items() if len(ids) != 1] == []
-        ids = Counter(one for some in told.values() for one in some)
-        assert [one for one, times in ids.items() if times > 1] == []
-        assert min(ids) >= FIRST_ID
-    own_oap.await_applied(0)
-    assert own_oap.ledger()["balanced"]
-    assert own_oap.stop() == 0
-    stored = inventories(own_oap)
-    assert stored["network_address_inventory"] == {
-        name: one for name, (one,) in fire.addresses.items()
-    }
-    services = stored["service_inventory"]
-    assert {name: services[name] for name in fire.services} == {
-        name: one for name, (one,) in fire.services.items()
-    }
-    for table in stored.values():
-        assert min(table.values()) == FIRST_ID
-        assert len(set(table.values())) == len(table)
+    def prove(self, oap: Oap) -> None:
+        """That every name has one id, and no id two names; of an OAP that has ended."""
+        assert self.failed_calls > 0, "no kill hit anybody"
+        assert len(self.services) == CLIENTS * SERVICES + len(SHARED)
+        assert len(self.instances) == CLIENTS * INSTANCES + len(SHARED)
+        assert len(self.addresses) == CLIENTS * ADDRESSES + len(SHARED)
+        for told in (self.services, self.instances, self.addresses):
+            assert [name for name, ids in told.items() if len(ids) != 1] == []
+            ids = Counter(one for some in told.values() for one in some)
+            assert [one for one, times in ids.items() if times > 1] == []
+            assert min(ids) >= FIRST_ID
+        stored = inventories(oap)
+        addresses = {name: one for name, (one,) in self.addresses.items()}
+        assert stored["network_address_inventory"] == addresses
+        services = stored["service_inventory"]
+        assert {name: services[name] for name in self.services} == {
+            name: one for name, (one,) in self.services.items()
+        }
+        for table in stored.values():
+            assert min(table.values()) == FIRST_ID
+            assert len(set(table.values())) == len(table)
 
 
 def inventories(oap: Oap) -> Mapping[str, dict[str, int]]:
@@ -177,19 +158,3 @@ def inventories(oap: Oap) -> Mapping[str, dict[str, int]]:
             table: dict(stored.execute(f"SELECT {name}, sequence FROM {table}").fetchall())
             for table, name in names.items()
         }
-
-
-def test_an_id_is_there_within_three_micro_batches(oap: Oap) -> None:
-    async def register() -> None:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
-            await Fire()._insist(Registry(channel).services, ["in-a-hurry"])
-
-    eventually(lambda: oap.ledger()["queued"] == 0, 60, "nothing else is on its way")
-    before = batches(oap)
-    asyncio.run(register())
-    assert batches(oap) - before <= BATCHES_MAX
-
-
-def batches(oap: Oap) -> int:
-    [line] = [line for line in oap.metrics().splitlines() if line.startswith("pipeline_batches")]
-    return int(float(line.split()[-1]))
