@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import Bench
+from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sources.queue import QueueSource
 
@@ -26,3 +27,14 @@ def bench(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
     bench.start(tmp_path / "skyfarer.duckdb")
     yield bench
     bench.stop()
+
+
+@pytest.fixture
+def registered(bench: Bench) -> Bench:
+    """Services shop (2) and web (4), with instances 3 and 5; endpoint 7; address 9."""
+    for service, instance, name in ((2, 3, "shop"), (4, 5, "web")):
+        bench.inventories.add(InventoryScope.SERVICE, service, name)
+        bench.inventories.add(InventoryScope.SERVICE_INSTANCE, instance, f"{name}-pid:1", service)
+    bench.inventories.add(InventoryScope.ENDPOINT, 7, "/pay", 2)
+    bench.inventories.add(InventoryScope.NETWORK_ADDRESS, 9, "db:5432")
+    return bench

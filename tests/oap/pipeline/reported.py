@@ -8,11 +8,18 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
 
-from skyfarer.wire.messages import CPU, DetectPoint, browser, mesh, meter, runtime
+from skyfarer.wire.messages import CPU, DetectPoint, browser, mesh, meter, runtime, v2_runtime
 from skyfarer.wire.rpc import Kind
 
-PERCENTS = (0.0, 0.4, 1.0, 37.25, 100.0, float("nan"), float("inf"))
+PERCENTS = (0.0, 0.375, 1.0, 37.25, 100.0, float("nan"), float("inf"))
+"""Sums of these are exact, in whatever order they are added."""
 CLS = (0.0, 0.1234, 0.1235, 2.5, -0.0004, -1.0, float("nan"), 1e300)
+REGISTERED = {3: ("shop", "a"), 5: ("desk", "b")}
+"""By id: service and instance, the same as of newer agents."""
+NEWER: dict[int, tuple[int, Any]] = {
+    Kind.V2_JVM_METRICS: (Kind.JVM_METRICS, runtime.JVMMetricCollection),
+    Kind.V2_CLR_METRICS: (Kind.CLR_METRICS, runtime.CLRMetricCollection),
+}
 
 
 class Row(NamedTuple):
@@ -37,12 +44,24 @@ class Row(NamedTuple):
 def messages(seed: int, now_ms: int, count: int) -> list[tuple[int, Message]]:
     """Of every kind, a few names, several minutes; parts are missing, enumerations too new."""
     random = Random(seed)
-    makers = (_jvm, _clr, _page, _vitals, _resource, _interaction, _error, _meter, _meters, _mesh)
+    browsers = (_page, _vitals, _resource, _interaction, _error)
+    makers = (_jvm, _clr, _v2_jvm, _v2_clr, *browsers, _meter, _meters, _mesh)
     return [makers[n % len(makers)](random, now_ms) for n in range(count)]
 
 
+def newer(kind: int, message: Any) -> tuple[int, Message]:
+    """What an agent of v3 would have sent in the place of one of v2."""
+    own, form = NEWER[kind]
+    service, instance = REGISTERED[message.serviceInstanceId]
+    return own, _with_metrics(form(service=service, serviceInstance=instance), message)
+
+
 def meaning(kind: int, message: Any) -> Iterator[Row]:
-    """The rows that a message stands for."""
+    """The rows that a message stands for; of an instance that nobody knows there are none."""
+    if kind in NEWER:
+        if message.serviceInstanceId in REGISTERED:
+            yield from meaning(*newer(kind, message))
+        return
     if kind in (Kind.JVM_METRICS, Kind.CLR_METRICS):
         of = _jvm_parts if kind == Kind.JVM_METRICS else _clr_parts
         for metric in message.metrics:
@@ -224,6 +243,24 @@ def _clr(random: Random, now_ms: int) -> tuple[int, Message]:
             _filled(metric.gc, random)
             _filled(metric.thread, random)
     return Kind.CLR_METRICS, told
+
+
+def _v2_jvm(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = v2_runtime.JVMMetricCollection(serviceInstanceId=random.choice([3, 5, 99]))
+    return Kind.V2_JVM_METRICS, _with_metrics(told, _jvm(random, now_ms)[1])
+
+
+def _v2_clr(random: Random, now_ms: int) -> tuple[int, Message]:
+    told = v2_runtime.CLRMetricCollection(serviceInstanceId=random.choice([3, 5, 99]))
+    return Kind.V2_CLR_METRICS, _with_metrics(told, _clr(random, now_ms)[1])
+
+
+def _with_metrics(told: Any, others: Any) -> Message:
+    """Those of the other protocol, as far as this one has them: the numbers of fields are equal."""
+    for one in others.metrics:
+        told.metrics.add().MergeFromString(one.SerializeToString())
+    told.DiscardUnknownFields()
+    return told
 
 
 METERS = ("instance_pvm_gc_g0", "instance_nodejs_rss", "of_nobody")

@@ -9,13 +9,15 @@ from google.protobuf.message import Message
 
 from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench, Calls
 from oap.pipeline.bench import PLAN as FEW
-from oap.pipeline.reported import Row, meaning, messages
+from oap.pipeline.reported import REGISTERED, Row, meaning, messages
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import MESHED, REPORTED, Entity
 from skyfarer.oap.core.entities import DetectPoint as Seen
+from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.oap.core.storage import Applied, Deltas
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.interpreter import accumulate
+from skyfarer.oap.pipeline.analysis.segments import one_form
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
 from skyfarer.oap.pipeline.sources.reports import REPORTS, reports_of
@@ -87,9 +89,13 @@ def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(ben
     given = messages(20_26, NOON, 1_000)
     for kind, message in given:
         bench.keep(kind, message)
+    for number, (service, instance) in REGISTERED.items():
+        bench.inventories.add(InventoryScope.SERVICE, number, service)
+        bench.inventories.add(InventoryScope.SERVICE_INSTANCE, number, instance, number)
     metrics = Metrics(PLAN, SETTINGS)
     rows = bench.batch(0, len(given)).persist()
-    found = found_in(metrics.of_reports(rows, REPORTS))
+    named = one_form(rows, REPORTS, bench.inventories)
+    found = found_in(metrics.of_reports(named, REPORTS))
     rows.unpersist()
     expected = interpreted(given)
     assert {key[0] for key in expected} == {*REPORTED, *MESHED}

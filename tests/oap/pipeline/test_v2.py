@@ -39,17 +39,6 @@ def upstream(number: int, *spans: v2.SpanObjectV2, instance: int = 3) -> v2.Upst
     return v2.UpstreamSegment(globalTraceIds=traces, segment=inner.SerializeToString())
 
 
-@pytest.fixture
-def registered(bench: Bench) -> Bench:
-    """Services shop (2) and web (4), with instances 3 and 5; endpoint 7; address 9."""
-    for service, instance, name in ((2, 3, "shop"), (4, 5, "web")):
-        bench.inventories.add(SERVICE, service, name)
-        bench.inventories.add(INSTANCE, instance, f"{name}-pid:1", service)
-    bench.inventories.add(InventoryScope.ENDPOINT, 7, "/pay", 2)
-    bench.inventories.add(InventoryScope.NETWORK_ADDRESS, 9, "db:5432")
-    return bench
-
-
 def test_a_v2_segment_is_analysed_and_stored_under_the_names_of_its_ids(registered: Bench) -> None:
     one = upstream(1, span(1, spanType="Exit", peerId=9), span(operationNameId=7, isError=True))
     registered.keep(Kind.V2_SEGMENT, one)

@@ -173,7 +173,7 @@ class BatchSink:
     def _one_form(
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
     ) -> tuple[DataFrame, pa.Table]:
-        """Both with the segments of every protocol; the rows in the order of the queue."""
+        """Both in one form, whatever the protocol; the rows in the order of the queue."""
         if others := sorted(TRANSLATED.intersection(kinds)):
             fresh = one_form(fresh, kinds, self._inventories)
             chosen = fresh.where(F.col("kind").isin(others))

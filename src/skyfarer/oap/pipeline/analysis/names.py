@@ -1,4 +1,4 @@
-"""The names of the ids that stand in a batch's v2 segments.
+"""The names of the ids that stand in a batch's v2 segments and reports.
 
 The ids are collected first and their names read from storage, for just these. They are brought to
 the rows as one broadcast row: names lie in as many small maps as there are names, by the remainder
@@ -15,6 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.inventory import Inventory, InventoryReader, InventoryScope
+from skyfarer.oap.pipeline.sources.reports import INSTANCE_ID
+from skyfarer.oap.pipeline.sources.shapes import REPORTS
 
 COLUMNS: Final = ("instances", "endpoints", "addresses")
 LOOKUP_MAX: Final = 10_000
@@ -32,6 +34,12 @@ def with_names(rows: DataFrame, told: Column, inventories: InventoryReader) -> D
         found.setdefault(row["scope"], []).append(row["id"])
     names = rows.sparkSession.createDataFrame(_names(found, inventories))
     return rows.crossJoin(F.broadcast(names))
+
+
+def instance_id() -> Column:
+    """Of whoever sent a v2 segment, or reports that have an id in the place of names; else null."""
+    of_reports = F.get(F.col(f"{REPORTS}.{INSTANCE_ID}"), F.lit(0))
+    return F.coalesce("v2.serviceInstanceId", of_reports)
 
 
 def looked_up(names: str, key: Column) -> Column:
@@ -85,12 +93,9 @@ def _ids(rows: DataFrame) -> DataFrame:
     def each(elements: Column, name: str) -> Column:
         return F.transform(elements, lambda one: one[name])
 
-    every = F.concat(
-        of(
-            InventoryScope.SERVICE_INSTANCE,
-            F.array("v2.serviceInstanceId"),
-            each(refs, "parentServiceInstanceId"),
-        ),
+    sender, instance = F.array(instance_id()), InventoryScope.SERVICE_INSTANCE
+    of_segment = F.concat(
+        of(instance, sender, each(refs, "parentServiceInstanceId")),
         of(
             InventoryScope.ENDPOINT,
             each(spans, "operationNameId"),
@@ -98,5 +103,6 @@ def _ids(rows: DataFrame) -> DataFrame:
         ),
         of(InventoryScope.NETWORK_ADDRESS, each(spans, "peerId"), each(refs, "networkAddressId")),
     )
+    every = F.when(F.col("v2").isNotNull(), of_segment).otherwise(of(instance, sender))
     found = rows.select(F.explode(every).alias("found")).select("found.scope", "found.id")
     return found.where(F.col("id") > 0).distinct()

@@ -1,4 +1,4 @@
-"""A v2 segment in the form of v3's: ids that agents were given are exchanged for their names."""
+"""What v2 sends in the form of v3's: ids that agents were given are exchanged for their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pyspark.sql.types import StructType
 
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.pipeline.analysis.form import element_type, only, segment_type, struct_of
-from skyfarer.oap.pipeline.analysis.names import COLUMNS, looked_up, with_names
+from skyfarer.oap.pipeline.analysis.names import COLUMNS, instance_id, looked_up, with_names
+from skyfarer.oap.pipeline.sources.reports import INSTANCE_ID
+from skyfarer.oap.pipeline.sources.shapes import REPORTS
 from skyfarer.wire.messages import SpanType
 
 UNKNOWN_INSTANCE: Final = "unknown_instance: "
@@ -21,16 +23,18 @@ NO_NAME: Final = "{domain}"
 
 def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
     rows = rows.withColumn("v2", only("v2"))
-    told = F.col("v2").isNotNull() & F.col("reason").isNull()
-    identifier = F.col("v2.serviceInstanceId")
+    identifier = instance_id()
+    told = identifier.isNotNull() & F.col("reason").isNull()
     unknown = told & looked_up("instances", identifier).isNull()
     reason = F.concat(F.lit(UNKNOWN_INSTANCE), identifier.cast("string"), F.lit(" has no name"))
-    made = F.when(told, segment_of(segment_type(rows)))
+    made = F.when(told & F.col("v2").isNotNull(), segment_of(segment_type(rows)))
+    named = F.when(told, F.transform(REPORTS, _report)).otherwise(F.col(REPORTS))
     return (
         with_names(rows, told, inventories)
         .withColumns(
             {
                 "segment": F.coalesce("segment", made),
+                REPORTS: named,
                 "reason": F.when(unknown, reason).otherwise(F.col("reason")),
             }
         )
@@ -53,6 +57,11 @@ def segment_of(form: StructType) -> Column:
         "serviceInstance": instance["name"],
     }
     return struct_of(fields, form)
+
+
+def _report(report: Column) -> Column:
+    instance = looked_up("instances", report[INSTANCE_ID])
+    return report.withField("service", instance["service"]).withField("instance", instance["name"])
 
 
 def _span(span: Column, spans: StructType, trace_id: Column) -> Mapping[str, Column]:

@@ -27,6 +27,7 @@ Lists: TypeAlias = Mapping[int, "Lists"]
 """Field number of a list → the lists in each of its elements."""
 
 _SPANS_V2: Lists = {2: {5: {}, 15: {}}}
+_METRICS: Lists = {1: {3: {}, 4: {}, 5: {}}}
 _LISTS: Mapping[int, Lists] = {
     Kind.SEGMENT: {3: {5: {}, 12: {}}},
     Kind.INSTANCE_PROPERTIES: {3: {}},
@@ -34,8 +35,10 @@ _LISTS: Mapping[int, Lists] = {
     Kind.LOG: {7: {1: {}}},
     Kind.EVENT: {6: {}},
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
-    Kind.JVM_METRICS: {1: {3: {}, 4: {}, 5: {}}},
+    Kind.JVM_METRICS: _METRICS,
     Kind.CLR_METRICS: {1: {}},
+    Kind.V2_JVM_METRICS: _METRICS,
+    Kind.V2_CLR_METRICS: {1: {}},
     Kind.METER_COLLECTION: {1: {}},
     Kind.MESH_METRICS: {1: {1: {}}, 2: {1: {}}},
 }

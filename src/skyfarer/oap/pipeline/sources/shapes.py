@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 
 from google.protobuf.descriptor import Descriptor
@@ -209,16 +209,27 @@ PAGE_TIMES = (
 )
 
 
-def _runtime(message: str, fields: Mapping[str, tuple[str, ...]]) -> Shape:
+def _runtime(
+    message: str,
+    fields: Mapping[str, tuple[str, ...]],
+    room: str = "runtime",
+    cpu: str = "CPU",
+    whose: tuple[str, ...] = ("service", "serviceInstance"),
+) -> Shape:
     """What an instance says every second of what it runs on."""
-    whole = {message: ("metrics", "service", "serviceInstance"), **fields}
+    whole = {message: ("metrics", *whose), **fields}
     return Shape(
         column=REPORTS,
-        message=f"runtime.{message}",
-        fields={**{f"runtime.{name}": kept for name, kept in whole.items()}, "CPU": _CPU},
-        required=("service", "serviceInstance"),
+        message=f"{room}.{message}",
+        fields={**{f"{room}.{name}": kept for name, kept in whole.items()}, cpu: _CPU},
+        required=whose,
         times={"metrics.time": TIME_MS_MAX},
     )
+
+
+_runtime_v2 = partial(
+    _runtime, room="v2_runtime", cpu="v2_runtime.CPU", whose=("serviceInstanceId",)
+)
 
 
 def _page(message: str, *fields: str) -> Shape:
@@ -233,28 +244,35 @@ def _page(message: str, *fields: str) -> Shape:
 
 
 _CPU = ("usagePercent",)
+_MEMORY = {"Memory": ("isHeap", "max", "used"), "MemoryPool": ("type", "max", "used")}
+_CLR = {
+    "CLRMetric": ("time", "cpu", "gc", "thread"),
+    "ClrGC": ("Gen0CollectCount", "Gen1CollectCount", "Gen2CollectCount", "HeapMemory"),
+    "ClrThread": (
+        *("AvailableCompletionPortThreads", "AvailableWorkerThreads"),
+        *("MaxCompletionPortThreads", "MaxWorkerThreads"),
+    ),
+}
 JVM = _runtime(
     "JVMMetricCollection",
     {
         "JVMMetric": ("time", "cpu", "memory", "memoryPool", "gc", "thread", "clazz"),
-        "Memory": ("isHeap", "max", "used"),
-        "MemoryPool": ("type", "max", "used"),
+        **_MEMORY,
         "GC": ("phase", "count", "time"),
         "Thread": THREADS,
         "Class": CLASSES,
     },
 )
-CLR = _runtime(
-    "CLRMetricCollection",
+CLR = _runtime("CLRMetricCollection", _CLR)
+V2_JVM = _runtime_v2(
+    "JVMMetricCollection",
     {
-        "CLRMetric": ("time", "cpu", "gc", "thread"),
-        "ClrGC": ("Gen0CollectCount", "Gen1CollectCount", "Gen2CollectCount", "HeapMemory"),
-        "ClrThread": (
-            *("AvailableCompletionPortThreads", "AvailableWorkerThreads"),
-            *("MaxCompletionPortThreads", "MaxWorkerThreads"),
-        ),
+        "JVMMetric": ("time", "cpu", "memory", "memoryPool", "gc"),
+        **_MEMORY,
+        "GC": ("phrase", "count", "time"),
     },
 )
+V2_CLR = _runtime_v2("CLRMetricCollection", _CLR)
 
 _SAMPLE = {
     "meter.MeterData": ("singleValue", "service", "serviceInstance", "timestamp"),
@@ -314,6 +332,8 @@ SHAPES: Mapping[int, Shape] = {
     Kind.MESH_METRICS: MESH,
     Kind.JVM_METRICS: JVM,
     Kind.CLR_METRICS: CLR,
+    Kind.V2_JVM_METRICS: V2_JVM,
+    Kind.V2_CLR_METRICS: V2_CLR,
     Kind.BROWSER_PAGE: _page("BrowserPerfData", *PAGE_TIMES),
     Kind.BROWSER_WEB_VITALS: _page("BrowserWebVitalsPerfData", "fmpTime", "cls", "lcpTime"),
     Kind.BROWSER_RESOURCE: _page(

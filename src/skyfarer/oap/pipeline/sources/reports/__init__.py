@@ -6,6 +6,8 @@ column `reports` of its row holds what came of it:
     source                        of `core.entities.REPORTED`, or MESHED
     time                          in milliseconds of the epoch
     service, instance, endpoint   whom it speaks of, as the agent wrote them; layer is a number
+    instance_id                   null; of an agent of v2 the id of its instance. Names are empty
+                                  then, until the analysis has looked for them (`analysis.v2`)
     from_service, from_instance   of a relation its origin; component and detect_point likewise
     whole_0, …, fraction_0, flag_0, text_0, …   the attributes, in the order of `oal.sources`
 
@@ -15,6 +17,7 @@ without service, instance or time says nothing either.
 """
 
 from skyfarer.oap.pipeline.sources.reports.apart import reports_of
+from skyfarer.oap.pipeline.sources.reports.declared import INSTANCE_ID
 from skyfarer.oap.pipeline.sources.reports.table import REPORTS, TYPE, slots_of, sources_of
 
-__all__ = ["REPORTS", "TYPE", "reports_of", "slots_of", "sources_of"]
+__all__ = ["INSTANCE_ID", "REPORTS", "TYPE", "reports_of", "slots_of", "sources_of"]

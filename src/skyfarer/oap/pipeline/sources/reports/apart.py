@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.core.entities import ENTITIES, Entity
-from skyfarer.oap.pipeline.sources.reports.declared import Part, Report, has
+from skyfarer.oap.pipeline.sources.reports.declared import INSTANCE_ID, Part, Report, has
 from skyfarer.oap.pipeline.sources.reports.table import FORM, NAMES, REPORTS, TYPE, slots_of
 
 Owners: TypeAlias = npt.NDArray[np.int64]
@@ -102,12 +102,10 @@ def _rows(
 def _entity(
     part: Part, report: Report, messages: pa.StructArray, places: Owners
 ) -> dict[str, pa.Array]:
-    """The names of whom the source speaks, of the messages at these places; others are empty."""
-    whose = _WHOSE[ENTITIES[part.source]]
+    """The names of whom the source speaks, of the messages at these places; others are empty.
+    Of one that is known by its id alone all are."""
+    whose = _WHOSE[ENTITIES[part.source]] if INSTANCE_ID not in report.names else (INSTANCE_ID,)
     nobody = pa.array([""] * len(places), pa.string())
-    return {
-        name: pc.struct_field(messages, report.names[name]).take(pa.array(places))
-        if name in whose
-        else nobody
-        for name in NAMES
+    return dict.fromkeys(NAMES, nobody) | {
+        name: pc.struct_field(messages, report.names[name]).take(pa.array(places)) for name in whose
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,8 @@ from skyfarer.oap.oal.sources import ENUMS
 Made: TypeAlias = Callable[[pa.StructArray], pa.Array]
 Value: TypeAlias = str | Made
 """Of an attribute: the field that holds it, or how it is made of the message."""
+INSTANCE_ID: Final = "instance_id"
+"""Of an agent of v2, in the place of names: they are in storage, which no worker reads."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,9 @@ class Part:
 @dataclass(frozen=True)
 class Report:
     """`each` is the list whose elements have a `time` and parts of their own, or empty. The names
-    of service, instance and endpoint are fields of the message, or, `of_each`, of its elements;
-    then one that lacks a time or one of the names it `needs` is passed over."""
+    of service, instance and endpoint, or else the INSTANCE_ID, are fields of the message, or,
+    `of_each`, of its elements; then one that lacks a time or one of the names it `needs` is passed
+    over."""
 
     layer: Layer
     names: Mapping[str, str]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.pipeline.sources.reports.declared import Part, Report, named, same
+from skyfarer.oap.pipeline.sources.reports.declared import INSTANCE_ID, Part, Report, named, same
 from skyfarer.oap.pipeline.sources.shapes import CLASSES, THREADS
 
 
@@ -31,27 +31,32 @@ def _rounded(messages: pa.StructArray) -> pa.Array:
     return pc.if_else(pc.greater(most, 0.0), whole, 0)
 
 
+def _collections(phase: str) -> Part:
+    values = {"phase": named("GCPhase", phase), **same("time", "count")}
+    return Part("ServiceInstanceJVMGC", "gc", values)
+
+
 _INSTANCE: Final = {"service": "service", "instance": "serviceInstance"}
+_INSTANCE_V2: Final = {INSTANCE_ID: "serviceInstanceId"}
+_USED: Final = (
+    Part("ServiceInstanceJVMCPU", "cpu", {"usePercent": _at_least_one}),
+    Part(
+        "ServiceInstanceJVMMemory",
+        "memory",
+        {"heapStatus": "isHeap", **same("used", "max")},
+    ),
+    Part(
+        "ServiceInstanceJVMMemoryPool",
+        "memoryPool",
+        {"poolType": named("MemoryPoolType", "type"), **same("used", "max")},
+    ),
+)
 JVM = Report(
     Layer.GENERAL,
     _INSTANCE,
     (
-        Part("ServiceInstanceJVMCPU", "cpu", {"usePercent": _at_least_one}),
-        Part(
-            "ServiceInstanceJVMMemory",
-            "memory",
-            {"heapStatus": "isHeap", **same("used", "max")},
-        ),
-        Part(
-            "ServiceInstanceJVMMemoryPool",
-            "memoryPool",
-            {"poolType": named("MemoryPoolType", "type"), **same("used", "max")},
-        ),
-        Part(
-            "ServiceInstanceJVMGC",
-            "gc",
-            {"phase": named("GCPhase", "phase"), **same("time", "count")},
-        ),
+        *_USED,
+        _collections("phase"),
         Part(
             "ServiceInstanceJVMThread",
             "thread",
@@ -93,6 +98,8 @@ CLR = Report(
     ),
     each="metrics",
 )
+V2_JVM = replace(JVM, names=_INSTANCE_V2, parts=(*_USED, _collections("phrase")))
+V2_CLR = replace(CLR, names=_INSTANCE_V2)
 METER = Report(
     Layer.GENERAL,
     _INSTANCE,

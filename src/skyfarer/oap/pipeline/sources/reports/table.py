@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from skyfarer.oap.oal.sources import SOURCES, Type
 from skyfarer.oap.pipeline.sources.reports.browsers import BROWSERS
-from skyfarer.oap.pipeline.sources.reports.declared import Report
+from skyfarer.oap.pipeline.sources.reports.declared import INSTANCE_ID, Report
 from skyfarer.oap.pipeline.sources.reports.meshes import MESH_HTTP, MESH_TCP
-from skyfarer.oap.pipeline.sources.reports.runtimes import CLR, JVM, METER, METERS
+from skyfarer.oap.pipeline.sources.reports.runtimes import CLR, JVM, METER, METERS, V2_CLR, V2_JVM
 from skyfarer.wire.rpc import Kind
 
 REPORTS: Final[Mapping[int, tuple[Report, ...]]] = {
@@ -20,6 +20,8 @@ REPORTS: Final[Mapping[int, tuple[Report, ...]]] = {
     Kind.METER_COLLECTION: (METERS,),
     Kind.JVM_METRICS: (JVM,),
     Kind.CLR_METRICS: (CLR,),
+    Kind.V2_JVM_METRICS: (V2_JVM,),
+    Kind.V2_CLR_METRICS: (V2_CLR,),
     Kind.MESH_METRICS: (MESH_HTTP, MESH_TCP),
     **{kind: (report,) for kind, report in BROWSERS.items()},
 }
@@ -64,6 +66,7 @@ def _form() -> pa.StructType:
             pa.field("source", pa.string()),
             pa.field("time", pa.int64()),
             *(pa.field(name, pa.string()) for name in NAMES),
+            pa.field(INSTANCE_ID, pa.int32()),
             pa.field("layer", pa.int32()),
             pa.field("component", pa.int32()),
             pa.field("detect_point", pa.string()),
