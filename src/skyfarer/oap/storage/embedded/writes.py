@@ -138,7 +138,7 @@ class Writes(ABC):
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
-            tags.store(cursor, day)
+            tags.store(cursor, tags.TRACE, day)
 
     def _store_unsampled(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
         for day in self._brought(cursor, rows):
