@@ -8,7 +8,9 @@ which are checked. Tables of metrics, relations and aliases are declared where t
 Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
 its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
 names: those of an older file are renamed, and stay until somebody drops them. Version 4 has the
-tags of segments; older ones are found by none.
+tags of segments; older ones are found by none. Logs and events are tables of days that are made
+when there are any, and tags of logs are rows of a type that older programs pass over: they need no
+version.
 """
 
 from __future__ import annotations

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from contracts.log_contract import LogContract
+
+
+class TestEmbeddedLogs(LogContract):
+    pass
