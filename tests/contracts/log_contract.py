@@ -144,10 +144,12 @@ class LogContract:
             log("a", NOON + 2, tags=["level=ERROR", "code=a=b"]),
             log("b", NOON + 1, tags=["level=ERROR"]),
             log("c"),
+            log("d", tags=None),
         )
         assert found(storage, tags=("level=ERROR",)) == ["a", "b"]
         assert found(storage, tags=("code=a=b", "level=ERROR")) == ["a"]
         assert found(storage, tags=("level=ERROR",), trace_id="t", service_id=SHOP) == ["a", "b"]
+        assert found(storage) == ["a", "b", "d", "c"]
         assert found(storage, tags=("level=WARN",)) == found(storage, tags=("level",)) == []
 
     def test_tags_of_logs_are_proposed_apart_from_those_of_segments(self, storage: Any) -> None:
