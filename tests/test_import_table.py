@@ -54,6 +54,8 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "google": (
         "oap.pipeline",
         "oap.receivers.answers",
+        "oap.query.logs",
+        "oap.query.mending",
         "oap.query.traces",
         "wire.generated",
         "wire.messages",

@@ -9,6 +9,8 @@ from datetime import tzinfo
 from threading import Event
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.events import EventCondition, StoredEvent
+from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.core.slow import Slow, SlowStatement
 from skyfarer.oap.core.storage import Applied, Endpoint, Instance, Service, Value
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
@@ -137,6 +139,27 @@ class MemoryReader:
     def slowest(
         self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
     ) -> list[SlowStatement]:
+        self._admit()
+        return []
+
+    def logs(
+        self, condition: LogCondition, newest_first: bool, offset: int, limit: int, bytes_max: int
+    ) -> list[StoredLog]:
+        """It holds no logs, and no events."""
+        self._admit()
+        return []
+
+    def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        self._admit()
+        return []
+
+    def events(
+        self, condition: EventCondition, newest_first: bool, offset: int, limit: int
+    ) -> list[StoredEvent]:
         self._admit()
         return []
 

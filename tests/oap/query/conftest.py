@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from contracts import event_contract, log_contract
 from contracts.storage_contract import batch, segment
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
@@ -27,7 +28,7 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.clock import HandClock
 from skyfarer.testing.memory_reader import MemoryReader
-from skyfarer.wire.messages import SegmentObject
+from skyfarer.wire.messages import SegmentObject, log
 from skyfarer.wire.rpc import Kind
 
 _numbers = count(1)
@@ -161,6 +162,33 @@ class Shelf(Asking):
         applied = self.storage.applied("queue-a")
         row = row_of(message) | {"kind": kind, "data_binary": data}
         self.storage.apply(batch(applied, applied + 1, [row]))
+
+    def put_logs(self, *logs: log.LogData) -> None:
+        log_contract.apply(self.storage, *(log_row_of(one) for one in logs))
+
+    def put_log_as(self, message: log.LogData, kind: Kind, data: bytes) -> None:
+        """As `put_as`."""
+        log_contract.apply(self.storage, log_row_of(message) | {"kind": kind, "payload": data})
+
+    def put_events(self, *rows: dict[str, Any]) -> None:
+        """As `event_contract.event` makes them."""
+        event_contract.apply(self.storage, *rows)
+
+
+def log_row_of(message: log.LogData) -> dict[str, Any]:
+    """What the analysis makes of a log."""
+    context = message.traceContext
+    return log_contract.log(
+        message.SerializeToString(),
+        message.timestamp,
+        service=message.service,
+        instance=message.serviceInstance,
+        endpoint=message.endpoint,
+        trace_id=context.traceId,
+        log_segment_id=context.traceSegmentId,
+        span_id=context.spanId,
+        tags=[f"{tag.key}={tag.value}" for tag in message.tags.data],
+    )
 
 
 def row_of(message: SegmentObject) -> dict[str, Any]:

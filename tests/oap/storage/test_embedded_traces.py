@@ -6,7 +6,7 @@ from contracts.storage_contract import batch, segment
 from contracts.trace_contract import TraceContract
 from skyfarer.base.errors import RetryableError
 from skyfarer.oap.storage.embedded import EmbeddedStorage
-from skyfarer.oap.storage.embedded.traces import bounded
+from skyfarer.oap.storage.embedded.searching import bounded
 
 
 class TestEmbeddedTraces(TraceContract):

@@ -30,17 +30,21 @@ DEPTH_MAX = 16
 NESTING_MAX = 64  # fields, inline fragments and spreads alike, so that no walk runs out of stack
 ERRORS_MAX = 20
 ENDPOINTS_MAX = 1_000
-TRACES_PAGE_MAX = 1_000
-TRACES_REACH_MAX = 10_000  # as far as one can page
+PAGE_MAX = 1_000
+REACH_MAX = 10_000  # as far as one can page
+EVENTS_PAGE = 20  # where no size is asked for
 TRACE_SEGMENTS_MAX = 10_000  # of OpenTelemetry each span is a segment
 TRACE_SPANS_MAX = 10_000
 TRACE_ENTRIES_MAX = 100_000  # references, tags and logs
 TRACE_BYTES_MAX = 32 * MIB
+LOGS_BYTES_MAX = 32 * MIB  # of one page
+LOG_TAGS_MAX = 100_000  # of one page
+LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
 TAGS_ASKED_MAX = 32
 TAGS_PROPOSED_MAX = 100  # as the original's default
 TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
-TEXT_CHARS_MAX = 64 * KIB  # of a tag or a log
+TEXT_CHARS_MAX = 64 * KIB  # of a tag, or a log of a span
 WORKERS = 8
 REQUESTS_WAITING_MAX = 128
 CONNECTIONS_MAX = 512
@@ -51,6 +55,10 @@ WEIGHTS = {
     "queryBasicTraces": 100,
     "queryTraceTagAutocompleteKeys": 100,
     "queryTraceTagAutocompleteValues": 100,
+    "queryLogs": 500,
+    "queryLogTagAutocompleteKeys": 100,
+    "queryLogTagAutocompleteValues": 100,
+    "queryEvents": 100,
 }
 
 # Parsed documents are remembered, since clients send the same few again and again.

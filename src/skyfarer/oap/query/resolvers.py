@@ -13,8 +13,10 @@ from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Endpoint, Instance, Reader, Service
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.durations import Duration
+from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
 from skyfarer.oap.query.limits import ENDPOINTS_MAX
+from skyfarer.oap.query.logs import Logs
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
 
@@ -57,6 +59,8 @@ class Resolvers:
         self._zone = zone
         self._expressions = Expressions(reader, plan, zone)
         self._traces = Traces(reader, inventories)
+        self._logs = Logs(reader)
+        self._events = Events(reader)
 
     def table(self) -> dict[str, Callable[..., object]]:
         return {
@@ -69,6 +73,8 @@ class Resolvers:
             "findEndpoint": self.endpoints,
             "execExpression": self.expression,
             **self._traces.table(),
+            **self._logs.table(),
+            **self._events.table(),
         }
 
     def version(self) -> str:

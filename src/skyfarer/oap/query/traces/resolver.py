@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skyfarer.oap.core.inventory import InventoryReader
-from skyfarer.oap.core.traces import (
-    TAG_SEPARATOR,
-    SegmentBrief,
-    TraceCondition,
-    TraceOrder,
-    TraceReader,
-)
-from skyfarer.oap.query import limits
+from skyfarer.oap.core.traces import SegmentBrief, TraceCondition, TraceOrder, TraceReader
+from skyfarer.oap.query import conditions, limits
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
-from skyfarer.oap.query.traces.segments import Segments, part_name
+from skyfarer.oap.query.naming import part_name
+from skyfarer.oap.query.traces.segments import Segments
 from skyfarer.oap.query.traces.span import Allowance, View
 from skyfarer.oap.query.traces.tree import in_tree_order
 
@@ -47,7 +42,7 @@ class Traces:
     def basic(self, condition: Mapping[str, Any] | None = None, debug: bool | None = None) -> View:
         if condition is None:
             raise QueryError("the condition is missing")
-        offset, limit = _page(condition["paging"])
+        offset, limit = conditions.page(condition["paging"], "traces")
         asked, order = _condition(condition), _ORDERS[condition["queryOrder"]]
         found = self._reader.traces(asked, order, offset, limit) if limit else []
         return {"traces": [_basic(brief) for brief in found]}
@@ -74,19 +69,6 @@ class Traces:
         return self._reader.tag_values(tagKey, between, limits.TAGS_PROPOSED_MAX)
 
 
-def _page(paging: Mapping[str, int | None]) -> tuple[int, int]:
-    """Offset and limit; QueryError where a page lies further than anyone pages."""
-    number, size = max(paging.get("pageNum") or 1, 1), max(paging["pageSize"] or 0, 0)
-    if size > limits.TRACES_PAGE_MAX:
-        raise QueryError(f"a page of {size} traces is larger than {limits.TRACES_PAGE_MAX}")
-    if number * size > limits.TRACES_REACH_MAX:
-        raise QueryError(
-            f"page {number} of {size} lies beyond the first {limits.TRACES_REACH_MAX} traces; "
-            "ask for a shorter duration or for more of the segment"
-        )
-    return (number - 1) * size, size
-
-
 def _condition(condition: Mapping[str, Any]) -> TraceCondition:
     trace_id, duration = condition.get("traceId") or None, condition.get("queryDuration")
     if trace_id is None and duration is None:
@@ -100,17 +82,8 @@ def _condition(condition: Mapping[str, Any]) -> TraceCondition:
         latency_min_ms=condition.get("minTraceDuration") or None,
         latency_max_ms=condition.get("maxTraceDuration") or None,
         is_error=_STATES[condition["traceState"]],
-        tags=tuple(_tags(condition.get("tags") or ())),
+        tags=tuple(conditions.tags(condition.get("tags") or ())),
     )
-
-
-def _tags(asked: Sequence[Mapping[str, str | None]]) -> Iterator[str]:
-    if len(asked) > limits.TAGS_ASKED_MAX:
-        raise QueryError(f"{len(asked)} tags are more than the {limits.TAGS_ASKED_MAX} allowed")
-    for tag in asked:
-        if tag.get("value") is None:
-            raise QueryError(f"the tag {tag['key']!r} needs a value to be searched for")
-        yield f"{tag['key']}{TAG_SEPARATOR}{tag['value']}"
 
 
 def _basic(brief: SegmentBrief) -> View:

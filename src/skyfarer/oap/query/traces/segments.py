@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
-from skyfarer.oap.core import ids
 from skyfarer.oap.core.components import UNKNOWN
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment
+from skyfarer.oap.query.mending import parsed
+from skyfarer.oap.query.naming import part_name, service_name
 from skyfarer.oap.query.traces import native, otlp, registered
-from skyfarer.oap.query.traces.mending import mended
 from skyfarer.oap.query.traces.registered import Names, Owner
 from skyfarer.oap.query.traces.span import LOCAL, Allowance, Span, name
 from skyfarer.wire.messages import SegmentObject, otlp_trace, v2_trace
 from skyfarer.wire.rpc import Kind
 
 log = logging.getLogger(__name__)
-
-M = TypeVar("M", bound=Message)
 
 WHY_TAG = "skyfarer.unreadable"
 
@@ -52,19 +49,19 @@ class Segments:
             return self._stand_in(stored.brief, str(error))
 
     def _native(self, stored: StoredSegment, data: bytes) -> Iterable[Span]:
-        return native.spans(_parsed(SegmentObject, data), self._allowance)
+        return native.spans(parsed(SegmentObject, data), self._allowance)
 
     def _registered(self, stored: StoredSegment, data: bytes) -> Iterable[Span]:
-        envelope = _parsed(v2_trace.UpstreamSegment, data)
-        segment = _parsed(v2_trace.SegmentObject, envelope.segment)
+        envelope = parsed(v2_trace.UpstreamSegment, data)
+        segment = parsed(v2_trace.SegmentObject, envelope.segment)
         brief = stored.brief
         owner = Owner(
-            name(brief.trace_id), _service_name(brief.service_id), part_name(brief.instance_id)
+            name(brief.trace_id), service_name(brief.service_id), part_name(brief.instance_id)
         )
         return registered.spans(segment, owner, self._names, self._allowance)
 
     def _otlp(self, stored: StoredSegment, data: bytes) -> Iterable[Span]:
-        return otlp.spans(_parsed(otlp_trace.ResourceSpans, data), self._allowance)
+        return otlp.spans(parsed(otlp_trace.ResourceSpans, data), self._allowance)
 
     def _stand_in(self, brief: SegmentBrief, why: str) -> list[Span]:
         span = Span(
@@ -72,7 +69,7 @@ class Segments:
             segment_id=name(brief.segment_id),
             span_id=0,
             parent_span_id=-1,
-            service=_service_name(brief.service_id),
+            service=service_name(brief.service_id),
             instance=part_name(brief.instance_id),
             start_ms=brief.start_time,
             end_ms=brief.start_time + brief.latency,
@@ -85,25 +82,3 @@ class Segments:
             tags=((WHY_TAG, why),),
         )
         return list(self._allowance.spans([span]))
-
-
-def part_name(part_id: str) -> str:
-    """The name in an instance's or endpoint's id."""
-    try:
-        return ids.decode_part_id(part_id)[1]
-    except ValueError:
-        return part_id
-
-
-def _service_name(service_id: str) -> str:
-    try:
-        return ids.decode_service_id(service_id)[0]
-    except ValueError:
-        return service_id
-
-
-def _parsed(message: type[M], data: bytes) -> M:
-    try:
-        return message.FromString(data)
-    except DecodeError:
-        return message.FromString(mended(message, data))

@@ -126,11 +126,11 @@ class Allowance:
 
 
 def name(value: str) -> str:
-    return _cut(value, limits.NAME_CHARS_MAX)
+    return cut(value, limits.NAME_CHARS_MAX)
 
 
 def text(value: str) -> str:
-    return _cut(value, limits.TEXT_CHARS_MAX)
+    return cut(value, limits.TEXT_CHARS_MAX)
 
 
 def label(names: Mapping[int, str], number: int) -> str:
@@ -138,7 +138,7 @@ def label(names: Mapping[int, str], number: int) -> str:
     return names.get(number, UNRECOGNIZED)
 
 
-def _cut(value: str, chars_max: int) -> str:
+def cut(value: str, chars_max: int) -> str:
     if len(value) <= chars_max:
         return value
     return f"{value[:chars_max]}… ({len(value)} characters)"

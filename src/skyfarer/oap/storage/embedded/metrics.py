@@ -30,7 +30,7 @@ from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.entities import ENTITY_IDS
 from skyfarer.oap.storage.embedded.merging import TABLE, Numbers, merged
-from skyfarer.oap.storage.embedded.traces import bounded
+from skyfarer.oap.storage.embedded.searching import bounded
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""

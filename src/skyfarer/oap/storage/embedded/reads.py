@@ -15,6 +15,8 @@ from skyfarer.oap.core.storage import (
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.aliases import AliasReads
+from skyfarer.oap.storage.embedded.events import EventReads
+from skyfarer.oap.storage.embedded.logs import LogReads
 from skyfarer.oap.storage.embedded.metrics import MetricReads
 from skyfarer.oap.storage.embedded.relations import RelationReads
 from skyfarer.oap.storage.embedded.traces import TraceReads
@@ -23,7 +25,7 @@ LANGUAGE = "language"
 UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
-class Reads(TraceReads, MetricReads, RelationReads, AliasReads):
+class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasReads):
     def services(self, layer: str | None) -> list[Service]:
         rows = self._cursor().execute(
             """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers

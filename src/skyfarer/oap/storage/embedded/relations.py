@@ -35,7 +35,7 @@ from skyfarer.oap.storage.embedded.entities import (
     services,
 )
 from skyfarer.oap.storage.embedded.merging import Numbers
-from skyfarer.oap.storage.embedded.traces import bounded
+from skyfarer.oap.storage.embedded.searching import bounded
 
 _TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
     (Entity.SERVICE_RELATION, DetectPoint.SERVER): "service_relation_server_side",

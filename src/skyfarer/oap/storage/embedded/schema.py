@@ -8,21 +8,25 @@ which are checked. Tables of metrics, relations and aliases are declared where t
 Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
 its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
 names: those of an older file are renamed, and stay until somebody drops them. Version 4 has the
-tags of segments; older ones are found by none.
+tags of segments; older ones are found by none. Logs and events are tables of days that are made
+when there are any, and tags of logs are rows of a type that older programs pass over: they need no
+version.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
 
 import duckdb
 
+from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.embedded import aliases, inventory
 
 VERSION = 4
 OLD = "old_v2_"
+SEGMENT = "segment"
+SECOND_MAX = 9999_12_31_23_59_59
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 
@@ -80,8 +84,19 @@ def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:
         )
 
 
+def day_tables(
+    cursor: duckdb.DuckDBPyConnection, name: str, between: tuple[int, int] | None = None
+) -> list[str]:
+    """`<name>_<day>` of the days that a range of second buckets touches, or of all, in order."""
+    pattern = re.compile(f"{name}_([0-9]{{8}})")
+    found = (pattern.fullmatch(table) for table in present(cursor))
+    days = sorted((int(one[1]), one[0]) for one in found if one)
+    first, last = (day_of(second // 100) for second in between or (0, SECOND_MAX))
+    return [table for day, table in days if first <= day <= last]
+
+
 def segment_table(day: int) -> str:
-    return f"segment_{day:08d}"
+    return f"{SEGMENT}_{day:08d}"
 
 
 def segment_ddl(day: int) -> str:
@@ -111,15 +126,10 @@ CREATE TABLE IF NOT EXISTS {record_table(day)} (
     payload BLOB, PRIMARY KEY (partition, sequence))"""
 
 
-_SEGMENTS = re.compile("segment_([0-9]{8})")
+_SEGMENTS = re.compile("segment_[0-9]{8}")
 _OLD_METRICS = re.compile("metrics_(service|service_instance|endpoint)_[0-9]{8}")
 
 
 def segment_index(day: int) -> str:
     table = segment_table(day)
     return f"CREATE INDEX IF NOT EXISTS {table}_trace_id ON {table} (trace_id)"
-
-
-def segment_days(tables: Iterable[str]) -> list[int]:
-    """The days that have segments, in order."""
-    return sorted(int(found[1]) for name in tables if (found := _SEGMENTS.fullmatch(name)))

@@ -8,16 +8,14 @@ segment comes only once.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 
 import duckdb
 
 from skyfarer.oap.core.slow import SLOWEST_MAX, STATEMENT_CHARS_MAX, Slow, SlowStatement
-from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.entities import SERVICE_NAME
-from skyfarer.oap.storage.embedded.traces import bounded
+from skyfarer.oap.storage.embedded.searching import bounded
 
 
 def store(cursor: duckdb.DuckDBPyConnection, what: Slow, day: int) -> None:
@@ -55,7 +53,7 @@ class SlowReads(ABC):
     ) -> list[SlowStatement]:
         cursor = self._cursor()
         with bounded(cursor):
-            tables = _tables(cursor, what, between)
+            tables = schema.day_tables(cursor, what.value, between)
             if not tables:
                 return []
             everything = " UNION ALL ".join(f"SELECT * FROM {table}" for table in tables)
@@ -71,10 +69,3 @@ class SlowReads(ABC):
 
 def _table(what: Slow, day: int) -> str:
     return f"{what.value}_{day:08d}"
-
-
-def _tables(cursor: duckdb.DuckDBPyConnection, what: Slow, between: tuple[int, int]) -> list[str]:
-    first, last = (day_of(second // 100) for second in between)
-    pattern = re.compile(f"{what.value}_([0-9]{{8}})")
-    found = (pattern.fullmatch(name) for name in schema.present(cursor))
-    return [one[0] for one in found if one and first <= int(one[1]) <= last]

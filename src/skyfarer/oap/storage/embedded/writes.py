@@ -23,7 +23,9 @@ from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
 from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
 from skyfarer.oap.storage.embedded import (
     aliases,
+    events,
     inventory,
+    logs,
     metrics,
     relations,
     schema,
@@ -99,6 +101,10 @@ class Writes(ABC):
             self._store_unsampled(cursor, batch.unsampled)
         if batch.slow is not None:
             self._store_slow(cursor, batch.slow)
+        if batch.logs is not None:
+            self._store_logs(cursor, batch.partition, batch.logs)
+        if batch.events is not None:
+            self._store_events(cursor, batch.events)
         aliased = [
             self._store_source(cursor, tables, source, deltas)
             for source, deltas in batch.metrics.items()
@@ -138,7 +144,7 @@ class Writes(ABC):
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
-            tags.store(cursor, day)
+            tags.store(cursor, tags.TRACE, day)
 
     def _store_unsampled(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
         for day in self._brought(cursor, rows):
@@ -154,6 +160,16 @@ class Writes(ABC):
         for day in self._brought(cursor, rows):
             for what in (one for one in Slow if one.name in told):
                 slow.store(cursor, what, day)
+
+    def _store_logs(
+        self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
+    ) -> None:
+        for day in self._brought(cursor, logs.identified(rows)):
+            logs.store(cursor, partition, day)
+
+    def _store_events(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+        for day in self._brought(cursor, events.written(rows)):
+            events.store(cursor, day)
 
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table

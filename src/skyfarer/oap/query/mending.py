@@ -7,7 +7,7 @@ the payload is parsed as that twin, its texts are replaced by readable ones, and
 from __future__ import annotations
 
 from functools import cache
-from typing import cast
+from typing import TypeVar, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.descriptor_pb2 import (
@@ -16,8 +16,18 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
+
+M = TypeVar("M", bound=Message)
+
+
+def parsed(message: type[M], data: bytes) -> M:
+    """Mended where it needs to be; DecodeError where that does not help."""
+    try:
+        return message.FromString(data)
+    except DecodeError:
+        return message.FromString(mended(message, data))
 
 
 def mended(message: type[Message], payload: bytes) -> bytes:

@@ -1,0 +1,32 @@
+"""What conditions of lists have in common: pages and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from skyfarer.oap.core.traces import TAG_SEPARATOR
+from skyfarer.oap.query import limits
+from skyfarer.oap.query.errors import QueryError
+
+
+def page(paging: Mapping[str, int | None], of: str) -> tuple[int, int]:
+    """Offset and limit; QueryError where a page lies further than anyone pages."""
+    number, size = max(paging.get("pageNum") or 1, 1), max(paging["pageSize"] or 0, 0)
+    if size > limits.PAGE_MAX:
+        raise QueryError(f"a page of {size} {of} is larger than {limits.PAGE_MAX}")
+    if number * size > limits.REACH_MAX:
+        raise QueryError(
+            f"page {number} of {size} lies beyond the first {limits.REACH_MAX} {of}; "
+            "ask for a shorter duration or a narrower condition"
+        )
+    return (number - 1) * size, size
+
+
+def tags(asked: Sequence[Mapping[str, str | None]]) -> Iterator[str]:
+    """As storage has them."""
+    if len(asked) > limits.TAGS_ASKED_MAX:
+        raise QueryError(f"{len(asked)} tags are more than the {limits.TAGS_ASKED_MAX} allowed")
+    for tag in asked:
+        if tag.get("value") is None:
+            raise QueryError(f"the tag {tag['key']!r} needs a value to be searched for")
+        yield f"{tag['key']}{TAG_SEPARATOR}{tag['value']}"

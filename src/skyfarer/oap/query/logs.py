@@ -1,0 +1,126 @@
+"""The root fields about logs, from the protocol's arguments to its shapes.
+
+What a log says is read from its bytes when somebody asks. An agent's data never costs the answer:
+bytes that cannot be read are a log without content.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
+
+from skyfarer.oap.core.logs import LogCondition, LogReader, StoredLog
+from skyfarer.oap.query import conditions, limits
+from skyfarer.oap.query.durations import Duration
+from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.mending import parsed
+from skyfarer.oap.query.naming import part_name, service_name
+from skyfarer.oap.query.traces.span import Allowance, View, cut
+from skyfarer.wire.messages import log as wire
+from skyfarer.wire.rpc import Kind
+
+log = logging.getLogger(__name__)
+
+NONE: Final = "NONE"
+_TYPES: Final = {"text": "TEXT", "json": "JSON", "yaml": "YAML"}
+_TOO_LARGE: Final = "some of these logs are too large to be shown together: ask for fewer at a time"
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the bytes of a log say."""
+
+    type: str = NONE
+    content: str = ""
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+class Logs:
+    """Any thread; blocks on storage."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self._reader = reader
+
+    def table(self) -> dict[str, Callable[..., object]]:
+        return {
+            "queryLogs": self.page,
+            "supportQueryLogsByKeywords": lambda: False,
+            "queryLogTagAutocompleteKeys": self.tag_keys,
+            "queryLogTagAutocompleteValues": self.tag_values,
+        }
+
+    def page(self, condition: Mapping[str, Any] | None = None, debug: bool | None = None) -> View:
+        if condition is None:
+            raise QueryError("the condition is missing")
+        offset, limit = conditions.page(condition["paging"], "logs")
+        asked, newest_first = _condition(condition), condition.get("queryOrder") != "ASC"
+        found = list[StoredLog]()
+        if limit:
+            found = self._reader.logs(asked, newest_first, offset, limit, limits.LOGS_BYTES_MAX)
+        allowance = Allowance(spans=0, entries=limits.LOG_TAGS_MAX)
+        return {
+            "errorReason": _TOO_LARGE if any(one.data is None for one in found) else None,
+            "logs": [_view(one, _told(one, allowance)) for one in found],
+        }
+
+    def tag_keys(self, duration: Mapping[str, str]) -> list[str]:
+        return self._reader.log_tag_keys(Duration.of(duration).seconds, limits.TAGS_PROPOSED_MAX)
+
+    def tag_values(self, tagKey: str, duration: Mapping[str, str]) -> list[str]:  # noqa: N803
+        between = Duration.of(duration).seconds
+        return self._reader.log_tag_values(tagKey, between, limits.TAGS_PROPOSED_MAX)
+
+
+def _condition(condition: Mapping[str, Any]) -> LogCondition:
+    for field in ("keywordsOfContent", "excludingKeywordsOfContent"):
+        if any(condition.get(field) or ()):
+            raise QueryError(f"logs are not searched by {field}: ask by tags, trace or time")
+    trace, duration = condition.get("relatedTrace") or {}, condition.get("queryDuration")
+    trace_id = trace.get("traceId") or None
+    if trace_id is None and duration is None:
+        raise QueryError("the condition needs a relatedTrace or a queryDuration")
+    return LogCondition(
+        between=None if duration is None else Duration.of(duration).seconds,
+        service_id=condition.get("serviceId") or None,
+        instance_id=condition.get("serviceInstanceId") or None,
+        endpoint_id=condition.get("endpointId") or None,
+        trace_id=trace_id,
+        segment_id=trace.get("segmentId") or None,
+        span_id=trace.get("spanId"),
+        tags=tuple(conditions.tags(condition.get("tags") or ())),
+    )
+
+
+def _told(stored: StoredLog, allowance: Allowance) -> _Told:
+    if stored.data is None or stored.kind != Kind.LOG:
+        return _Told()
+    try:
+        data = parsed(wire.LogData, stored.data)
+    except DecodeError as error:
+        log.warning("a log of %s cannot be decoded: %s", stored.service_id[:80], error)
+        return _Told()
+    tags, which = allowance.pairs(data.tags.data), data.body.WhichOneof("content")
+    if which is None:
+        return _Told(tags=tags)
+    content: str = getattr(getattr(data.body, which), which)  # the text of a TextLog is `text`
+    return _Told(_TYPES[which], cut(content, limits.LOG_CHARS_MAX), tags)
+
+
+def _view(stored: StoredLog, told: _Told) -> View:
+    return {
+        "serviceName": service_name(stored.service_id),
+        "serviceId": stored.service_id,
+        "serviceInstanceName": part_name(stored.instance_id) or None,
+        "serviceInstanceId": stored.instance_id or None,
+        "endpointName": part_name(stored.endpoint_id) or None,
+        "endpointId": stored.endpoint_id or None,
+        "traceId": stored.trace_id or None,
+        "timestamp": stored.timestamp,
+        "contentType": told.type,
+        "content": told.content,
+        "tags": [{"key": key, "value": value} for key, value in told.tags],
+    }

@@ -1,0 +1,20 @@
+"""Names out of ids; what is no id is its own name."""
+
+from __future__ import annotations
+
+from skyfarer.oap.core import ids
+
+
+def service_name(service_id: str) -> str:
+    try:
+        return ids.decode_service_id(service_id)[0]
+    except ValueError:
+        return service_id
+
+
+def part_name(part_id: str) -> str:
+    """The name in an instance's or endpoint's id."""
+    try:
+        return ids.decode_part_id(part_id)[1]
+    except ValueError:
+        return part_id

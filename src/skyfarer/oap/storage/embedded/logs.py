@@ -1,0 +1,105 @@
+"""Logs in one table a day, found by whom they are of, by time, by trace and by their tags.
+
+A log has no name of its own: its key is its place in the queue, which is also what tells apart the
+logs of one millisecond. `trace_id` has no index: among five million logs a trace is found in 0.06 s
+without one (and in 0.002 s with it), while each batch would cost half as much again to write.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.logs import LogCondition, StoredLog
+from skyfarer.oap.storage.embedded import schema, tags
+from skyfarer.oap.storage.embedded.entities import endpoints, instances, services
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, snapshot
+
+_NAME: Final = "log"
+_COLUMNS: Final = "service_id, service_instance_id, endpoint_id, trace_id, timestamp, kind"
+_TESTS: Final = {
+    "service_id": "service_id = $service_id",
+    "instance_id": "service_instance_id = $instance_id",
+    "endpoint_id": "endpoint_id = $endpoint_id",
+    "trace_id": "trace_id = $trace_id",
+    "segment_id": "trace_segment_id = $segment_id",
+    "span_id": "span_id = $span_id",
+}
+
+
+def identified(rows: pa.Table) -> pa.Table:
+    """With the ids of whom they are of."""
+    rows = rows.append_column("service_id", services(rows))
+    rows = rows.append_column("instance_id", _where_told(rows, "instance", instances(rows)))
+    return rows.append_column("endpoint_id", _where_told(rows, "endpoint", endpoints(rows)))
+
+
+def _where_told(rows: pa.Table, column: str, ids: pa.Array) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(rows[column], ""), "", ids)
+
+
+def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:
+    """Those of the `incoming` rows, `identified`, of that day."""
+    table = f"{_NAME}_{day:08d}"
+    cursor.execute(
+        f"""CREATE TABLE IF NOT EXISTS {table} (
+        partition VARCHAR, sequence BIGINT, service_id VARCHAR NOT NULL,
+        service_instance_id VARCHAR NOT NULL, endpoint_id VARCHAR NOT NULL,
+        trace_id VARCHAR NOT NULL, trace_segment_id VARCHAR NOT NULL, span_id INTEGER NOT NULL,
+        time_bucket BIGINT NOT NULL, timestamp BIGINT NOT NULL, tags VARCHAR[],
+        kind INTEGER NOT NULL, payload BLOB, PRIMARY KEY (partition, sequence))"""
+    )
+    cursor.execute(
+        f"""INSERT INTO {table}
+        SELECT $partition, sequence, service_id, instance_id, endpoint_id, trace_id,
+            log_segment_id, span_id, bucket * 100 + start_time // 1000 % 60, start_time, tags,
+            kind, payload
+        FROM incoming WHERE bucket // 10000 = $day""",
+        {"partition": partition, "day": day},
+    )
+    tags.store(cursor, tags.LOG, day)
+
+
+class LogReads(ABC):
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    def logs(
+        self, condition: LogCondition, newest_first: bool, offset: int, limit: int, bytes_max: int
+    ) -> list[StoredLog]:
+        tests, values = asked(condition, _TESTS, condition.tags)
+        cursor = self._cursor()
+        with bounded(cursor), snapshot(cursor):
+            tables = schema.day_tables(cursor, _NAME, condition.between)
+            if not tables:
+                return []
+            query = _page(tables, " AND ".join(tests), "DESC" if newest_first else "ASC")
+            rows = cursor.execute(query, {**values, "limit": limit, "offset": offset}).fetchall()
+            data = blobs(cursor, "payload", [Place(*row[-2:]) for row in rows], bytes_max)
+            return [StoredLog(*[*row[:-2], some]) for row, some in zip(rows, data, strict=True)]
+
+    def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        cursor = self._cursor()
+        with bounded(cursor):
+            return tags.keys(cursor, tags.LOG, between, limit)
+
+    def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        cursor = self._cursor()
+        with bounded(cursor):
+            return tags.values(cursor, tags.LOG, key, between, limit)
+
+
+def _page(tables: list[str], where: str, order: str) -> str:
+    """Newest first turns the places around too: of one millisecond the last line comes first."""
+    days = " UNION ALL ".join(
+        f"""SELECT {_COLUMNS}, partition, sequence, '{table}' AS of_table, rowid AS of_row
+        FROM {table} WHERE {where}"""
+        for table in tables
+    )
+    return f"""SELECT {_COLUMNS}, of_table, of_row FROM ({days})
+        ORDER BY timestamp {order}, partition {order}, sequence {order}
+        LIMIT $limit OFFSET $offset"""

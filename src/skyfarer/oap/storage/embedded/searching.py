@@ -1,0 +1,98 @@
+"""What searches have in common: a bound on their time, conditions as SQL, bytes read piecemeal.
+
+Bytes are fetched a few rows at a time: one row may be several MiB, and there may be thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from threading import Timer
+from typing import Final, NamedTuple
+
+import duckdb
+
+from skyfarer.base.errors import RetryableError
+from skyfarer.oap.core.events import EventCondition
+from skyfarer.oap.core.logs import LogCondition
+from skyfarer.oap.core.traces import TraceCondition
+
+READ_TIMEOUT_S = 10.0
+ROWS_PER_FETCH = 32
+WITHIN: Final = "time_bucket BETWEEN $first AND $last"
+
+
+@contextmanager
+def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S) -> Iterator[None]:
+    """Ends what the cursor does when its time is over, as RetryableError."""
+    timer = Timer(timeout_s, cursor.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise RetryableError(
+            f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
+        ) from error
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def snapshot(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Row numbers hold within a transaction."""
+    cursor.begin()
+    try:
+        yield
+    finally:
+        cursor.rollback()
+
+
+def asked(
+    condition: TraceCondition | LogCondition | EventCondition,
+    tests: Mapping[str, str],
+    tags: Sequence[str] = (),
+) -> tuple[list[str], dict[str, object]]:
+    """Of `tests` (field of the condition → what it asks of a row) those that are asked for, tags
+    and time, and what they bind: a value under its field's name."""
+    values = {name: getattr(condition, name) for name in tests}
+    values = {name: value for name, value in values.items() if value is not None}
+    found = ["true", *(tests[name] for name in values)]
+    for number, tag in enumerate(tags):
+        found.append(f"list_contains(tags, $tag_{number})")  # faster than list_has_all of one
+        values[f"tag_{number}"] = tag
+    if condition.between is not None:
+        found.append(WITHIN)
+        values["first"], values["last"] = condition.between
+    return found, values
+
+
+class Place(NamedTuple):
+    """Of a row, within a `snapshot`."""
+
+    table: str
+    row: int
+
+
+def blobs(
+    cursor: duckdb.DuckDBPyConnection, column: str, places: Sequence[Place], bytes_max: int
+) -> Iterator[bytes | None]:
+    """One a place, in their order; None from the first for which the bytes do not suffice."""
+    left = bytes_max
+    for table, members in groupby(places, key=lambda place: place.table):
+        rows = [place.row for place in members]
+        for start in range(0, len(rows), ROWS_PER_FETCH):
+            some = rows[start : start + ROWS_PER_FETCH]
+            found = _fetched(cursor, table, column, some) if left > 0 else {}
+            for row in some:
+                data = found.get(row)
+                left -= len(data or b"")
+                yield data if left >= 0 else None
+
+
+def _fetched(
+    cursor: duckdb.DuckDBPyConnection, table: str, column: str, rows: Sequence[int]
+) -> dict[int, bytes]:
+    query = f"SELECT rowid, {column} FROM {table} WHERE rowid IN (SELECT unnest(?))"
+    return dict(cursor.execute(query, [rows]).fetchall())
