@@ -18,7 +18,7 @@ from skyfarer.wire.rpc import Kind
 from skyfarer.wire.split import walk
 
 ELEMENTS_MAX = 10_000
-"""Of all lists of a record together: spans, their references and tags, attributes, properties."""
+"""Of all lists of a record together: spans, their references and tags, attributes, labels, …"""
 ELEMENT_BYTES = 2
 """At least: a tag and a length."""
 OVERSIZE = "oversize: too many elements: spans, references, tags, attributes, properties, metrics"
@@ -34,11 +34,13 @@ _LISTS: Mapping[int, Lists] = {
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
     Kind.JVM_METRICS: {1: {3: {}, 4: {}, 5: {}}},
     Kind.CLR_METRICS: {1: {}},
-    Kind.METER_COLLECTION: {1: {}},
+    Kind.METER: {1: {2: {}}},
+    Kind.METER_COLLECTION: {1: {1: {2: {}}}},
     Kind.MESH_METRICS: {1: {1: {}}, 2: {1: {}}},
 }
-_MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 100_000}
-"""A collection is all that a scrape has found; of a meter only its name and value are decoded."""
+_MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 300_000}
+"""A collection is all that a scrape has found, with some labels each; an element is next to nothing
+but its texts."""
 
 
 def bombs_among(kind: int, payloads: pa.BinaryArray) -> list[int]:

@@ -5,7 +5,8 @@ column `reports` of its row holds what came of it:
 
     source                        of `core.entities.REPORTED`, or MESHED
     time                          in milliseconds of the epoch
-    service, instance, endpoint   whom it speaks of, as the agent wrote them; layer is a number
+    service, instance, endpoint   whom it speaks of, as the agent wrote them but for a satellite,
+                                  whose service has a prefix; layer is a number
     from_service, from_instance   of a relation its origin; component and detect_point likewise
     whole_0, …, fraction_0, flag_0, text_0, …   the attributes, in the order of `oal.sources`
 

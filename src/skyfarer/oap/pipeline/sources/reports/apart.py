@@ -105,9 +105,13 @@ def _entity(
     """The names of whom the source speaks, of the messages at these places; others are empty."""
     whose = _WHOSE[ENTITIES[part.source]]
     nobody = pa.array([""] * len(places), pa.string())
-    return {
+    found = {
         name: pc.struct_field(messages, report.names[name]).take(pa.array(places))
         if name in whose
         else nobody
         for name in NAMES
     }
+    if report.prefix:
+        prefix, nothing = pa.scalar(report.prefix), pa.scalar("")
+        found["service"] = pc.binary_join_element_wise(prefix, found["service"], nothing)
+    return found

@@ -33,7 +33,8 @@ class Part:
 class Report:
     """`each` is the list whose elements have a `time` and parts of their own, or empty. The names
     of service, instance and endpoint are fields of the message, or, `of_each`, of its elements;
-    then one that lacks a time or one of the names it `needs` is passed over."""
+    then one that lacks a time or one of the names it `needs` is passed over. `prefix` is what the
+    service is called by here, before the name it gives itself."""
 
     layer: Layer
     names: Mapping[str, str]
@@ -42,6 +43,7 @@ class Report:
     time: str = "time"
     of_each: bool = False
     needs: tuple[str, ...] = ()
+    prefix: str = ""
 
 
 def named(enum: str, field: str) -> Made:
