@@ -65,6 +65,22 @@ class MetricsContract:
         merged = {"total": 3, "slowest": 9, "fastest": 2, "buckets": {"1": 1, "2": 6, "é": 1}}
         assert storage.series("Service", SHOP, list(WIDE), BUCKET, BUCKET) == {BUCKET: merged}
 
+    def test_tables_take_the_larger_or_the_smaller_value_of_each_key(self, storage: Any) -> None:
+        merges = {"most": Merge.MAX, "least": Merge.MIN}
+        told: list[dict[str, int]] = [{"a": 5, "b": 2}, {"b": 9, "c": 0}, {"a": 4, "c": -1}]
+        for number, table in enumerate(told):
+            row = delta(MINUTE + number // 2, most=table, least=table)
+            rows = deltas_of([row], merges, dict.fromkeys(merges, TABLE))
+            storage.apply(batch(number, number + 1, metrics={"Service": rows}))
+        found = {
+            bucket: storage.series("Service", SHOP, list(merges), bucket, bucket)[bucket]
+            for bucket in (BUCKET, HOUR, DAY)
+        }
+        most = {"a": 5, "b": 9, "c": 0}
+        assert found[BUCKET] == {"most": most, "least": {"a": 5, "b": 2, "c": 0}}
+        assert found[HOUR] == {"most": most, "least": {"a": 4, "b": 2, "c": -1}}
+        assert found[DAY] == found[HOUR]
+
     def test_hours_and_days_are_merged_minutes(self, storage: Any) -> None:
         at = (MINUTE, MINUTE + 59, MINUTE + 60, MINUTE + 1440)
         for number, minute in enumerate(at):

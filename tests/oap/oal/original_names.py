@@ -98,6 +98,12 @@ NAMES = {
         meter_instance_golang_live_goroutines_num meter_instance_host_cpu_used_rate
         meter_instance_host_mem_used_rate
     """,
+    "satellite.oal": """
+        satellite_service_receive_event_count satellite_service_fetch_event_count
+        satellite_service_queue_input_count satellite_service_send_event_count
+        satellite_service_queue_total_capacity satellite_service_queue_used_count
+        satellite_service_server_cpu_utilization satellite_service_grpc_connect_count
+    """,
     "tcp.oal": """
         service_throughput_received service_throughput_sent service_relation_client_received
         service_relation_client_sent service_relation_server_received service_relation_server_sent

@@ -10,6 +10,7 @@ from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.oap.oal.interpreter import Row, accumulate, merge, values
 from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.oal.series import SEPARATOR
 from skyfarer.oap.oal.values import Value, truncated, value_of
 
 
@@ -25,6 +26,15 @@ def evaluated(definition: str, rows: list[Row], minutes: int = 1) -> Value | Non
 
 def latencies(*numbers: int, **others: object) -> list[Row]:
     return [{"latency": number, **others} for number in numbers]
+
+
+def readings(*told: tuple[str, int]) -> list[Row]:
+    return [{"series": apart(series), "value": value} for series, value in told]
+
+
+def apart(text: str) -> str:
+    """The separator as it can be seen, replaced by the real one."""
+    return text.replace("␟", SEPARATOR)
 
 
 def labelled(found: tuple[int, ...]) -> dict[str, int]:
@@ -84,6 +94,21 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
         3333,
     ),
     ("from(Service.*).rate(latency > 1, latency == 1)", latencies(5), 0),
+    (
+        'from(ServiceMeter.value).labelIncrease(series, "pipe")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=1", 7), ("b␟pipe=y", 1), ("b␟pipe=y", 0)),
+        {"␟pipe=x": 2, "␟pipe=y": 1},
+    ),
+    (
+        'from(ServiceMeter.value).labelIncrease(series, "pipe", 1)',
+        [*readings(("a␟pipe=x", 3), ("b␟pipe=y", 1), ("a␟pipe=x", 4)), {"value": 9}],
+        {"␟pipe=x": 1},
+    ),
+    (
+        'from(ServiceMeter.value).labelTotal(series, "pipe, no")',
+        readings(("a␟part=0␟pipe=x", 4), ("a␟part=0␟pipe=x", 7), ("a␟part=1␟pipe=x", 1), ("b", 3)),
+        {"␟pipe=x␟no=": 6, "␟pipe=␟no=": 3},
+    ),
     (f"{LATENCY}.increase()", latencies(7, 12, 9), 5),
     (f"{LATENCY}.increase()", latencies(7), 0),
     ("from(Service.*).count()", [{}, {}], 2),
@@ -104,6 +129,8 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
 
 @pytest.mark.parametrize(("definition", "rows", "expected"), VECTORS)
 def test_vector(definition: str, rows: list[Row], expected: Value | None) -> None:
+    if isinstance(expected, dict):
+        expected = {apart(label): number for label, number in expected.items()}
     assert evaluated(definition, rows) == expected
 
 
@@ -119,6 +146,23 @@ def test_growth_is_since_the_bucket_before_or_since_a_counter_began_anew() -> No
     assert value_of(metric, of[0], 1, of[1]) == 9
     assert value_of(metric, of[0], 1, {}) == 2
     assert value_of(metric, accumulate(source, latencies(0, 600)), 60) == 10
+    assert value_of(metric, {}, 1, of[0]) is None
+
+
+def test_growth_by_label_adds_up_that_of_each_series() -> None:
+    source = plan('m = from(ServiceMeter.value).labelIncrease(series, "pipe");')
+    (metric,) = source.metrics
+    told = [[("a␟pipe=x", 90), ("b␟pipe=x", 10)], [("a␟pipe=x", 4), ("b␟pipe=x", 15)]]
+    told.append([("b␟pipe=x", 15), ("c␟pipe=x", 50), ("c␟pipe=x", 52), ("c␟pipe=y", 7)])
+    of = [accumulate(source, readings(*some)) for some in told]
+
+    def grown(at: int, minutes: int = 1) -> Value | None:
+        return value_of(metric, of[at], minutes, of[at - 1] if at else None)
+
+    assert grown(0) == {apart("␟pipe=x"): 0}
+    assert grown(1) == {apart("␟pipe=x"): 4 + 5}
+    assert grown(2) == {apart("␟pipe=x"): 0 + 2, apart("␟pipe=y"): 0}
+    assert grown(1, minutes=4) == {apart("␟pipe=x"): 2}
     assert value_of(metric, {}, 1, of[0]) is None
 
 

@@ -66,6 +66,14 @@ MISTAKES = [
     ("a = from(Service.latency).percentile2(0);", "1:39: percentile2 needs a whole number above 0"),
     ("a = from(Service.*).percent(status);", "1:29: percent needs a condition, as in status == tr"),
     ("a = from(Service.latency).apdex(status, name);", "1:33: apdex needs a text attribute here"),
+    (
+        "a = from(ServiceMeter.value).labelTotal(series, pipe);",
+        "1:49: labelTotal needs names of labels, as in ",
+    ),
+    (
+        'a = from(ServiceMeter.value).labelTotal(series, "pipe,");',
+        '1:49: labelTotal needs names of labels, as in "pipe, status" here',
+    ),
     # grammar
     ("a = form(Service.*).cpm();", "1:5: 'from(' is expected here, not 'form'"),
     ("a = from(Service.*).cpm()", "1:26: ';' is expected here, not the end of the file"),

@@ -88,6 +88,23 @@ SCRIPTS = {
           d = labelCount(50) of dataset=label_counts_name_50
         """,
     ),
+    "functions by the labels of a series": (
+        """
+        a = from(ServiceMeter.value).labelIncrease(series, "pipe, status");
+        b = from(ServiceMeter.value).labelTotal(series, "pipe", 20);
+        """,
+        """
+        ServiceMeter
+          label_max_series_value_1000: label_max(series, value, 1000)
+          label_min_series_value_1000: label_min(series, value, 1000)
+          label_sums_series_value_20: label_sums(series, value, 20)
+          label_counts_series_20: label_counts(series, 20)
+          a = labelIncrease(pipe, status) of most=label_max_series_value_1000,\
+ least=label_min_series_value_1000
+          b = labelTotal(pipe, 20) of summation=label_sums_series_value_20,\
+ count=label_counts_series_20
+        """,
+    ),
     "apdex and rate": (
         """
         a = from(Service.latency).apdex(name, status);

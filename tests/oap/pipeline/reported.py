@@ -76,6 +76,10 @@ def meaning(kind: int, message: Any) -> Iterator[Row]:
                 told = one.singleValue
                 attributes = {"meter": told.name, "value": _whole(told.value)}
                 yield Row("InstanceMeter", one.timestamp, *who, "", attributes)
+                if told.name.startswith("sw_stl_"):
+                    attributes = {**attributes, "series": _series(one)}
+                    service = f"satellite::{one.service}"
+                    yield Row("ServiceMeter", one.timestamp, service, "", "", attributes)
         return
     if kind == Kind.MESH_METRICS:
         for one in message.httpMetrics.metrics:
@@ -159,6 +163,14 @@ def _page_part(kind: int, message: Any) -> tuple[str, dict[str, Any]]:
             "size": message.size,
         }
     return "BrowserAppWebInteractionPerf", {"inpTime": message.inpTime}
+
+
+def _series(one: Any) -> str | None:
+    """The instance and the labels by name, with a control character between them."""
+    labels = [(label.name, label.value) for label in one.singleValue.labels]
+    written = [f"{name}={value}" for name, value in sorted(labels, key=lambda label: label[0])]
+    series = "\x1f".join(part.replace("\x1f", " ") for part in [one.serviceInstance, *written])
+    return series if len(series) <= 1_000 else None
 
 
 def _whole(value: float) -> int:
@@ -263,19 +275,26 @@ def _with_metrics(told: Any, others: Any) -> Message:
     return told
 
 
-METERS = ("instance_pvm_gc_g0", "instance_nodejs_rss", "of_nobody")
+METERS = (
+    *("instance_pvm_gc_g0", "instance_nodejs_rss", "of_nobody", "sw_stl_of_nobody"),
+    *("sw_stl_gatherer_receive_count", "sw_stl_pipeline_queue_partition_size"),
+    "sw_stl_grpc_server_cpu_gauge",
+)
+LABELS = (("pipe", "é"), ("pipe", ""), ("status", "a=b"), ("type", "x" * 990), ("part", "0\x1f1"))
 VALUES = (-3.0, 0.0, 0.2, 1.0, 2.5, 123.4, 9e18, float("nan"), float("inf"))
 
 
 def _sample(random: Random, now_ms: int) -> meter.MeterData:
-    told = meter.MeterData(service=random.choice(["snake", "snake", ""]), serviceInstance="s-1")
+    told = meter.MeterData(service=random.choice(["snake", "snake", ""]))
+    told.serviceInstance = random.choice(["s-1", "s-2"])
     told.timestamp = random.choice([0, _time(random, now_ms), _time(random, now_ms)])
     if random.random() < 0.2:
         told.histogram.name = METERS[0]
     else:
         told.singleValue.name = random.choice(METERS)
         told.singleValue.value = random.choice(VALUES)
-        told.singleValue.labels.add(name="a", value="b")
+        for name, value in random.sample(LABELS, random.randrange(4)):
+            told.singleValue.labels.add(name=name, value=value)
     return told
 
 

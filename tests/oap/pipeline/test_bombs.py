@@ -43,6 +43,10 @@ def properties(count: int) -> bytes:
     return InstanceProperties(service="a" * 30_000).SerializeToString() + framed(3, b"") * count
 
 
+def labels(count: int) -> bytes:
+    return framed(1, framed(2, b"") * count)
+
+
 @pytest.mark.parametrize(
     ("kind", "make", "more"),
     [
@@ -52,6 +56,7 @@ def properties(count: int) -> bytes:
         (Kind.V2_SEGMENT, v2, 1),
         (Kind.OTLP_TRACES, attributes, 2),
         (Kind.INSTANCE_PROPERTIES, properties, 0),
+        (Kind.METER, labels, 1),
     ],
 )
 def test_one_element_more_than_the_bound_is_too_many(kind, make, more) -> None:

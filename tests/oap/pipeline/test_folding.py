@@ -88,6 +88,17 @@ def test_of_too_many_labels_the_first_by_text_are_kept_in_sums_and_counts_alike(
     ]
 
 
+def test_cells_of_a_key_are_compared_where_the_table_is_of_extremes() -> None:
+    cells = [("a", 7, 5), ("b", 0, -2), ("a", 3, 3), ("a", None, None), (None, 99, -99)]
+    found = fold(
+        'a = from(Service.latency).labelIncrease(rpcStatusCode, "x", 9);',
+        *(group("one", label_0=key, max_latency=m, min_latency=n) for key, m, n in cells),
+    )
+    assert rows(found, *found.merges) == [("one", 1, {"a": 7, "b": 0}, {"a": 3, "b": -2})]
+    assert [*found.merges.values()] == [Merge.MAX, Merge.MIN]
+    assert {*found.bounds.values()} == {9}
+
+
 def test_sources_are_told_apart_and_read_their_own_columns_alone() -> None:
     text = "a = from(Service.*).cpm(); b = from(Endpoint.latency).sum();"
     table = pa.Table.from_pylist(

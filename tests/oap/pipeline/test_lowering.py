@@ -36,6 +36,8 @@ every_wide = from(Endpoint.latency).percentile2(1000);
 every_label_count = from(Endpoint.*).labelCount(rpcStatusCode);
 every_label_average = from(Endpoint.*).labelAvg(tag["x"], latency, 40);
 every_other_label = from(Endpoint.*).filter(status == true).labelAvg(rpcStatusCode, latency);
+every_label_increase = from(Endpoint.latency).labelIncrease(rpcStatusCode, "x");
+every_label_total = from(Endpoint.latency).filter(status == true).labelTotal(rpcStatusCode, "x");
 every_number = from(Service.*).filter((int)tag["x"] <= 30).filter((int)tag["x"] != 7).count();
 every_null = from(Service.*).filter(type == null).filter(rpcStatusCode != null).count();
 every_in = from(Service.*).filter(rpcStatusCode in ["OK", ""]).filter(latency >= 10).cpm();

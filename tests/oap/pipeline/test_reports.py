@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from google.protobuf.message import Message
+from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench, Calls
 from oap.pipeline.bench import PLAN as FEW
@@ -17,12 +21,19 @@ from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.oap.core.storage import Applied, Deltas
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.interpreter import accumulate
+from skyfarer.oap.oal.values import value_of
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.segments import one_form
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sources.bombs import ELEMENTS_MAX
 from skyfarer.oap.pipeline.sources.reports import REPORTS, reports_of
 from skyfarer.oap.pipeline.sources.rows import decoders
 from skyfarer.oap.pipeline.times import DAY_MS
+from skyfarer.satellite.meters import collection
+from skyfarer.satellite.sections import TelemetryConfig
+from skyfarer.telemetry import table
+from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import DetectPoint, browser, mesh, meter, runtime
 from skyfarer.wire.rpc import Kind
@@ -33,6 +44,7 @@ of_service = from(BrowserAppPagePerf.fmpTime).filter(serviceName == "web").max()
 by_id = from(ServiceInstanceCLRGC.heapMemory).filter(serviceId != null).min();
 """
 PLAN = plan_of([*shipped(), Text("own.oal", OWN)]).of({*REPORTED, *MESHED})
+LONG_NAMES = AnalysisSettings(NamingSettings(40, 40, 40))
 ALWAYS = 190001010000, 299912312359
 
 
@@ -92,7 +104,7 @@ def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(ben
     for number, (service, instance) in REGISTERED.items():
         bench.inventories.add(InventoryScope.SERVICE, number, service)
         bench.inventories.add(InventoryScope.SERVICE_INSTANCE, number, instance, number)
-    metrics = Metrics(PLAN, SETTINGS)
+    metrics = Metrics(PLAN, LONG_NAMES)
     rows = bench.batch(0, len(given)).persist()
     named = one_form(rows, REPORTS, bench.inventories)
     found = found_in(metrics.of_reports(named, REPORTS))
@@ -166,6 +178,41 @@ def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> 
     kept = bench.storage.records(Kind.METER, *ALWAYS, limit=9)
     assert [one.payload for one in kept] == [one.SerializeToString() for one in (told, nobody)]
     assert bench.progress() == Applied(3, 3, {})
+
+
+@pytest.fixture
+def roomy(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
+    bench = Bench(tmp_path, spark, LONG_NAMES)
+    bench.start(tmp_path / "skyfarer.duckdb")
+    yield bench
+    bench.stop()
+
+
+def test_what_a_satellite_reports_is_of_a_service_in_the_layer_of_satellites(roomy: Bench) -> None:
+    registries = {name: Registry() for name in ("pod-1", "pod-2")}
+    for minute, counts in enumerate([(3, 900), (4, 0)]):
+        for (instance, registry), count in zip(registries.items(), counts, strict=True):
+            registry.inc(table.GATHERER_RECEIVE_COUNT, count, pipe="native", status="all")
+            telemetry = TelemetryConfig(service="sidecars", instance=instance)
+            payload = collection(registry.snapshot(), telemetry, NOON + minute * 60_000)
+            roomy.writer.append(Kind.METER_COLLECTION, [payload])
+        roomy.apply()
+    (service,) = roomy.storage.services("SO11Y_SATELLITE")
+    assert (service.name, service.normal) == ("satellite::sidecars", True)
+    (plan,) = (one for one in FEW.sources if one.source == "ServiceMeter")
+    (metric,) = plan.metrics
+    columns = [column for _, column in metric.columns]
+    found = roomy.storage.series(plan.source, service.id, columns, BUCKET, BUCKET + 1)
+    assert value_of(metric, found[BUCKET + 1], 1, found[BUCKET]) == {"\x1fpipe=native": 4}
+
+
+def test_a_label_that_is_no_text_leaves_its_meter_counted(bench: Bench) -> None:
+    told = meter.MeterData(service="snake", serviceInstance="s-1", timestamp=NOON)
+    told.singleValue.name, told.singleValue.value = "instance_pvm_gc_g0", 6
+    told.singleValue.labels.add(name="half", value="?")
+    bench.writer.append(Kind.METER, [told.SerializeToString().replace(b"?", b"\xc3")])
+    bench.apply()
+    assert bench.progress() == Applied(1, 1, {})
 
 
 def test_a_mesh_adds_to_what_traces_say_and_draws_the_same_map(bench: Bench) -> None:

@@ -13,10 +13,11 @@ from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.oal.interpreter import accumulate, values
 from skyfarer.oap.oal.plan import Operation, Plan, SourcePlan
+from skyfarer.oap.oal.series import SEPARATOR
 
 MERGES = {
-    **dict.fromkeys((Operation.MAX, Operation.MAX_DOUBLE), Merge.MAX),
-    **dict.fromkeys((Operation.MIN, Operation.MIN_DOUBLE), Merge.MIN),
+    **dict.fromkeys((Operation.MAX, Operation.MAX_DOUBLE, Operation.LABEL_MAX), Merge.MAX),
+    **dict.fromkeys((Operation.MIN, Operation.MIN_DOUBLE, Operation.LABEL_MIN), Merge.MIN),
 }
 STEPS = {
     "MINUTE": ("2026-11-15 0800", "2026-11-15 0802", 1),
@@ -148,6 +149,46 @@ def test_growth_of_a_counter_begins_with_the_bucket_before_the_chart(shelf, plan
     name = "meter_instance_golang_gc_count"
     assert asked(shelf, of, entity, "MINUTE") == [{name: "50"}, {}, {name: "5"}]
     assert asked(shelf, of, entity, "HOUR") == [{name: "1"}]
+
+
+def test_growth_of_labelled_counters_is_shown_by_label_for_all_instances(shelf, plan, fresh, eight):
+    of = source_plan(plan, "ServiceMeter")
+    counted = {
+        -1: [("a", "all", "1", 40), ("b", "all", "1", 900)],
+        0: [("a", "all", "1", 90), ("b", "all", "1", 7), ("b", "failed", "1", 3)],
+        2: [("a", "all", "2", 5), ("a", "all", "2", 6)],
+    }
+    rows = {
+        after: [
+            {
+                "meter": "sw_stl_sender_output_count",
+                "series": SEPARATOR.join([who, "pipe=p", f"status={status}", f"type={kind}"]),
+                "value": value,
+            }
+            for who, status, kind, value in told
+        ]
+        for after, told in counted.items()
+    }
+    applied = shelf.storage.applied("queue-a")
+    service = {"service": fresh, "layer": Layer.SO11Y_SATELLITE}
+    told = deltas(of, eight // 60_000, rows, **service)
+    shelf.storage.apply(batch(applied, applied + 1, metrics={of.source: told}))
+    entity = {"serviceName": fresh, "normal": True}
+    name = "satellite_service_send_event_count"
+    every, failed = f"{name}{{pipe=p}}{{status=all}}", f"{name}{{pipe=p}}{{status=failed}}"
+    assert asked(shelf, of, entity, "MINUTE") == [{every: "57", failed: "0"}, {}, {every: "1"}]
+    found = shelf.ask(
+        """query ($e: Entity!, $d: Duration!) { some: execExpression(entity: $e, duration: $d,
+        expression: "satellite_service_send_event_count{pipe='p,q',status='failed'}")
+        { results { metric { labels { key value } } } } }""",
+        e=entity,
+        d=dict(zip(("start", "end"), STEPS["MINUTE"], strict=False)) | {"step": "MINUTE"},
+    )
+    (series,) = found["some"]["results"]
+    assert series["metric"]["labels"] == [
+        {"key": "pipe", "value": "p"},
+        {"key": "status", "value": "failed"},
+    ]
 
 
 def test_a_metric_of_a_source_that_nothing_fills_has_no_value(shelf, plan, fresh):

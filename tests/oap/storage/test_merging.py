@@ -17,9 +17,13 @@ SCHEMA = pa.schema(
         "least": pa.int64(),
         "most": pa.float64(),
         "table": TABLE,
+        "highest": TABLE,
+        "lowest": TABLE,
     }
 )
-MERGES = {"added": Merge.SUM, "least": Merge.MIN, "most": Merge.MAX, "table": Merge.SUM}
+TABLES = {"table": Merge.SUM, "highest": Merge.MAX, "lowest": Merge.MIN}
+MERGES = {"added": Merge.SUM, "least": Merge.MIN, "most": Merge.MAX} | TABLES
+BOTH = {Merge.SUM: lambda a, b: a + b, Merge.MIN: min, Merge.MAX: max}
 SMALL = st.none() | st.integers(-9, 9)
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -29,7 +33,9 @@ ROWS = st.lists(
             "added": SMALL,
             "least": SMALL,
             "most": st.none() | st.integers(-9, 9).map(float),
-            "table": st.none() | st.dictionaries(st.sampled_from("xyzé"), SMALL, max_size=4),
+            **dict.fromkeys(
+                TABLES, st.none() | st.dictionaries(st.sampled_from("xyzé"), SMALL, max_size=4)
+            ),
         }
     ),
     max_size=12,
@@ -37,18 +43,22 @@ ROWS = st.lists(
 
 
 def plainly(rows: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
-    """The same, one row after the other."""
+    """The same, one row after the other; a null in a table is 0."""
     found: dict[tuple[str, int], dict[str, Any]] = {}
-    with_both = {"added": lambda a, b: a + b, "least": min, "most": max}
     for row in rows:
         into = found.setdefault((row["key"], row["bucket"]), dict.fromkeys(MERGES))
-        for name, both in with_both.items():
-            told = [value for value in (into[name], row[name]) if value is not None]
-            into[name] = both(*told) if len(told) == 2 else next(iter(told), None)
-        for label, value in (row["table"] or {}).items():
-            into["table"] = into["table"] or {}
-            into["table"][label] = into["table"].get(label, 0) + (value or 0)
+        for name in MERGES.keys() - TABLES:
+            into[name] = merged_plainly(name, into[name], row[name])
+        for name in TABLES:
+            for label, value in (row[name] or {}).items():
+                into[name] = into[name] or {}
+                into[name][label] = merged_plainly(name, into[name].get(label), value or 0)
     return found
+
+
+def merged_plainly(name: str, *values: Any) -> Any:
+    told = [value for value in values if value is not None]
+    return BOTH[MERGES[name]](*told) if len(told) == 2 else next(iter(told), None)
 
 
 @given(ROWS, st.integers(0, 3), st.integers(0, 3))
@@ -60,7 +70,8 @@ def test_rows_of_one_key_become_what_adding_them_one_by_one_gives(
         table = pa.concat_tables([table.slice(0, chunks), table.slice(chunks)])
     result = merged(table, ("key", "bucket"), MERGES)
     got = {
-        (row.pop("key"), row.pop("bucket")): {**row, "table": row["table"] and dict(row["table"])}
+        (row.pop("key"), row.pop("bucket")): row
+        | {name: row[name] and dict(row[name]) for name in TABLES}
         for row in result.to_pylist()
     }
     assert got == plainly(rows[skipped:])

@@ -98,7 +98,8 @@ class AnalyzerConfig:
     slowCacheReadThreshold: str = "default:20,redis:10"
     slowCacheWriteThreshold: str = "default:20,redis:10"
     oalActiveFiles: tuple[str, ...] = (
-        *("core", "java-agent", "dotnet-agent", "browser", "meters", "tcp", "virtual-gen-ai"),
+        *("core", "java-agent", "dotnet-agent", "browser", "meters", "satellite", "tcp"),
+        "virtual-gen-ai",
     )
     oalFiles: tuple[Path, ...] = ()  # the user's own, or directories of them
     gatewaysFile: Path | None = None

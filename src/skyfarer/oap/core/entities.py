@@ -64,6 +64,7 @@ REPORTED: Final[Mapping[str, Entity]] = {
     "ServiceInstanceCLRGC": Entity.INSTANCE,
     "ServiceInstanceCLRThread": Entity.INSTANCE,
     "InstanceMeter": Entity.INSTANCE,
+    "ServiceMeter": Entity.SERVICE,
     "TCPService": Entity.SERVICE,
     "TCPServiceInstance": Entity.INSTANCE,
     "TCPServiceRelation": Entity.SERVICE_RELATION,

@@ -72,9 +72,10 @@ class Relation:
 
 
 class Merge(Enum):
-    """How a column of a metric row takes in another value of its time bucket; null is none."""
+    """How a column of a metric row takes in another value of its time bucket; null is none. Tables
+    do so key by key."""
 
-    SUM = "sum"  # of tables, key by key
+    SUM = "sum"
     MAX = "max"
     MIN = "min"
 

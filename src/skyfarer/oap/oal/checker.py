@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from skyfarer.base.binding import nearest
 from skyfarer.oap.oal import syntax
 from skyfarer.oap.oal.conditions import Attributes
-from skyfarer.oap.oal.functions import FUNCTIONS, Argument, Function, Takes, Use
+from skyfarer.oap.oal.functions import FUNCTIONS, Argument, Function, Labels, Takes, Use
 from skyfarer.oap.oal.plan import Condition, Field
 from skyfarer.oap.oal.problems import OalMistake
 from skyfarer.oap.oal.sources import DECORATORS, SOURCES, WHOLE, Source, Type
 
 SIZE_MAX: Final = 2**31 - 1
+_LABEL: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _use(
         fields,
         tuple(argument for argument in arguments if isinstance(argument, Condition)),
         tuple(argument for argument in arguments if isinstance(argument, int)),
+        next((argument for argument in arguments if isinstance(argument, tuple)), ()),
     )
 
 
@@ -127,6 +130,10 @@ def _argument(
         case syntax.Literal(value=value) if takes is Takes.SIZE and type(value) is int:
             if 0 < value <= SIZE_MAX:
                 return value
+        case syntax.Literal(value=str(value)) if takes is Takes.LABELS:
+            labels: Labels = tuple(dict.fromkeys(map(str.strip, value.split(","))))
+            if all(map(_LABEL.fullmatch, labels)):
+                return labels
     raise OalMistake(written.place, f"{function} needs {takes.value} here")
 
 

@@ -95,6 +95,9 @@ def _source_plan(checked: list[Checked]) -> SourcePlan:
         parts = FUNCTIONS[one.function].parts(one.use)
         accumulators.update(dict.fromkeys(accumulator for _, accumulator in parts))
         columns = tuple((part, accumulator.column) for part, accumulator in parts)
-        metrics.append(Metric(one.name, one.function, one.use.numbers, columns, one.decorator))
+        use = one.use
+        metrics.append(
+            Metric(one.name, one.function, use.numbers, columns, one.decorator, use.labels)
+        )
     source = checked[0].source
     return SourcePlan(source.name, source.scope, tuple(accumulators), tuple(metrics))

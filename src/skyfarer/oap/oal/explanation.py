@@ -26,8 +26,7 @@ def explained(plan: Plan, name: str) -> str:
 
 
 def _lines(source: SourcePlan, metric: Metric) -> Iterator[str]:
-    numbers = ", ".join(map(str, metric.numbers))
-    yield f"{metric.name} = {metric.function}({numbers}) of {source.source}"
+    yield f"{metric.name} = {metric.call} of {source.source}"
     accumulators = {a.column: a for a in source.accumulators}
     used = [(part, accumulators[column]) for part, column in metric.columns]
     yield ""

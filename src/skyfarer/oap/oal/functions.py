@@ -11,6 +11,7 @@ from skyfarer.oap.oal.plan import Accumulator, Condition, Field, Operation
 from skyfarer.oap.oal.sources import NUMBERS, WHOLE, Type
 
 LABELS_MAX = 50
+SERIES_MAX = 1_000
 
 
 class Takes(Enum):
@@ -21,9 +22,11 @@ class Takes(Enum):
     TEXT = "a text attribute"
     FLAG = "an attribute that is true or false"
     NUMBER = "an attribute that is a whole number"
+    LABELS = 'names of labels, as in "pipe, status"'
 
 
-Argument: TypeAlias = int | Condition | Field
+Labels: TypeAlias = tuple[str, ...]
+Argument: TypeAlias = int | Condition | Field | Labels
 Where: TypeAlias = tuple[Condition, ...]
 Parts: TypeAlias = tuple[tuple[str, Accumulator], ...]
 
@@ -37,6 +40,7 @@ class Use:
     fields: tuple[Field, ...] = ()
     conditions: tuple[Condition, ...] = ()
     numbers: tuple[int, ...] = ()
+    labels: Labels = ()
 
     def accumulator(
         self,
@@ -122,8 +126,8 @@ def _histogram(use: Use) -> Parts:
     return (("dataset", dataset),)
 
 
-def _labels_max(use: Use) -> int:
-    return use.numbers[0] if use.numbers else LABELS_MAX
+def _labels_max(use: Use, unless_told: int = LABELS_MAX) -> int:
+    return use.numbers[0] if use.numbers else unless_told
 
 
 def _label_count(use: Use) -> Parts:
@@ -139,12 +143,31 @@ def _label_average(use: Use) -> Parts:
     )
 
 
+def _label_increase(use: Use) -> Parts:
+    """Ours, as `increase` is. The key is the text of a series (`oal.series`); its labels are read
+    when its values are."""
+    bound, inputs = _labels_max(use, SERIES_MAX), [*use.fields, use.value]
+    return (
+        ("most", use.accumulator(Operation.LABEL_MAX, inputs, bound=bound)),
+        ("least", use.accumulator(Operation.LABEL_MIN, inputs, bound=bound)),
+    )
+
+
+def _label_total(use: Use) -> Parts:
+    bound, inputs = _labels_max(use, SERIES_MAX), [*use.fields, use.value]
+    return (
+        ("summation", use.accumulator(Operation.LABEL_SUMS, inputs, bound=bound)),
+        ("count", use.accumulator(Operation.LABEL_COUNTS, use.fields, bound=bound)),
+    )
+
+
 def _count(part: str) -> Callable[[Use], Parts]:
     return lambda use: ((part, use.count()),)
 
 
 _NONE: Final[frozenset[Type]] = frozenset()
 _LABEL_AVERAGE: Final = (Takes.TEXT, Takes.NUMBER, Takes.SIZE)
+_SERIES: Final = (Takes.TEXT, Takes.LABELS, Takes.SIZE)
 FUNCTIONS: Final[Mapping[str, Function]] = {
     "longAvg": Function(WHOLE, (), _average(Operation.SUM)),
     "doubleAvg": Function(NUMBERS, (), _average(Operation.SUM_DOUBLE)),
@@ -164,4 +187,6 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "histogram": Function(WHOLE, (Takes.SIZE, Takes.SIZE), _histogram),
     "labelCount": Function(_NONE, (Takes.TEXT, Takes.SIZE), _label_count, optional=1),
     "labelAvg": Function(_NONE, _LABEL_AVERAGE, _label_average, optional=1),
+    "labelIncrease": Function(WHOLE, _SERIES, _label_increase, optional=1),
+    "labelTotal": Function(WHOLE, _SERIES, _label_total, optional=1),
 }

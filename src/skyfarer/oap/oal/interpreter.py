@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from skyfarer.oap.oal.plan import Accumulator, Operation, SourcePlan
 from skyfarer.oap.oal.rows import Number, Row, holds, number, read
+from skyfarer.oap.oal.tables import TABLES, cell_of
 from skyfarer.oap.oal.values import Columns, Value, truncated, value_of
 
 Threshold: TypeAlias = Callable[[str | None], int]
@@ -66,10 +67,10 @@ def _item(accumulator: Accumulator, row: Row, threshold: Threshold) -> Value | N
         return _apdex(accumulator, row, threshold)
     if operation is Operation.BUCKETS:
         return {str(_bucket(int(number(inputs[0], row)), accumulator)): 1}
-    if operation in (Operation.LABEL_COUNTS, Operation.LABEL_SUMS):
+    if operation in TABLES:
         label = read(inputs[0], row)
-        added = int(number(inputs[1], row)) if operation is Operation.LABEL_SUMS else 1
-        return None if label is None else {str(label): added}
+        cell = 1 if operation is Operation.LABEL_COUNTS else int(number(inputs[1], row))
+        return None if label is None else {str(label): cell}
     value = number(inputs[0], row)
     return float(value) if operation in _DOUBLE else value
 
@@ -110,8 +111,9 @@ def _added(
 ) -> Mapping[str, int]:
     """Labels beyond the bound are dropped; buckets are bounded by their last one already."""
     bound = 0 if accumulator.operation is Operation.BUCKETS else accumulator.bound
+    operation = cell_of(accumulator).operation
     added = dict(table)
     for key, value in more.items():
         if key in added or not bound or len(added) < bound:
-            added[key] = added.get(key, 0) + value
+            added[key] = int(_combined(operation, added.get(key), value))
     return added

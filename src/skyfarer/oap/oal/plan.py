@@ -6,8 +6,8 @@ count their calls once. Each accumulator is a column. Its name follows from what
 from the order of statements, so a metric added to a file leaves the columns of the others alone.
 
 An accumulator that no row has reached is null, not 0: that is how a metric without a single item
-is told from one that is zero. All of them merge by their operation: counts, sums and tables add,
-MAX and MIN compare. Hours and days are merged minutes.
+is told from one that is zero. All of them merge by their operation: counts and sums add, MAX and
+MIN compare, and tables do either key by key. Hours and days are merged minutes.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class Operation(Enum):
     BUCKETS = "buckets"  # value / width → rows; with a bound, the last bucket takes the rest
     LABEL_COUNTS = "label_counts"  # label → rows, of the first `bound` labels; null is none
     LABEL_SUMS = "label_sums"  # label → sum, of the first `bound` labels
+    LABEL_MAX = "label_max"  # the same with MAX
+    LABEL_MIN = "label_min"  # the same with MIN
     SATISFIED = "satisfied"  # rows (value, name, status) that succeeded within T of the name
     TOLERATED = "tolerated"  # rows that succeeded in more than T and at most 4T
 
@@ -113,19 +115,24 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class Metric:
-    """`columns` are pairs of the original's name of a part and the accumulator's column here."""
+    """`columns` are pairs of the original's name of a part and the accumulator's column here.
+    `labels` are the names of those that its values have, where the statement says so."""
 
     name: str
     function: str
     numbers: tuple[int, ...]
     columns: tuple[tuple[str, str], ...]
     decorator: str | None = None
+    labels: tuple[str, ...] = ()
+
+    @property
+    def call(self) -> str:
+        return f"{self.function}({', '.join(map(str, (*self.labels, *self.numbers)))})"
 
     def __str__(self) -> str:
-        inside = ", ".join(map(str, self.numbers))
         parts = ", ".join(f"{part}={column}" for part, column in self.columns)
         decorator = f" decorated by {self.decorator}" if self.decorator else ""
-        return f"{self.name} = {self.function}({inside}) of {parts}{decorator}"
+        return f"{self.name} = {self.call} of {parts}{decorator}"
 
 
 @dataclass(frozen=True)

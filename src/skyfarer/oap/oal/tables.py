@@ -3,7 +3,7 @@ cell is added up for each of them.
 
 So whatever executes a plan only ever groups and adds: `buckets(latency, 10)` is `count()` of the
 rows grouped by `latency / 10`, and a column that some other metric counts already. Accumulators of
-a source with equal keys share one.
+a source with equal keys share one. A cell that is a MAX or MIN is compared where others are added.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from typing import Final
 
 from skyfarer.oap.oal.plan import Accumulator, Field, Operation, SourcePlan
 
-TABLES: Final = frozenset({Operation.BUCKETS, Operation.LABEL_COUNTS, Operation.LABEL_SUMS})
+_CELLS: Final[Mapping[Operation, Operation]] = {
+    Operation.BUCKETS: Operation.COUNT,
+    Operation.LABEL_COUNTS: Operation.COUNT,
+    Operation.LABEL_SUMS: Operation.SUM,
+    Operation.LABEL_MAX: Operation.MAX,
+    Operation.LABEL_MIN: Operation.MIN,
+}
+TABLES: Final = frozenset(_CELLS)
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,9 @@ def key_of(table: Accumulator) -> Key:
 
 
 def cell_of(table: Accumulator) -> Accumulator:
-    if table.operation is Operation.LABEL_SUMS:
-        return Accumulator(Operation.SUM, table.inputs[1:], table.where)
-    return Accumulator(Operation.COUNT, (), table.where)
+    operation = _CELLS[table.operation]
+    inputs = () if operation is Operation.COUNT else table.inputs[1:]
+    return Accumulator(operation, inputs, table.where)
 
 
 def tables_of(source: SourcePlan) -> tuple[Accumulator, ...]:

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from skyfarer.oap.oal.plan import Metric
+from skyfarer.oap.oal.series import shown
 
 Value: TypeAlias = int | float | Mapping[str, int]
 Columns: TypeAlias = Mapping[str, Value]
 RANKS: Final = (50, 75, 90, 95, 99)
-TABLES: Final = frozenset({"percentile2", "percentile", "histogram", "labelCount", "labelAvg"})
+TABLES: Final = frozenset(
+    {
+        *("percentile2", "percentile", "histogram", "labelCount", "labelAvg"),
+        *("labelIncrease", "labelTotal"),
+    }
+)
 """Functions whose value is a table, a number by label."""
-GROWTH: Final = "increase"
-"""The function whose value also depends on the bucket before."""
+GROWTHS: Final = frozenset({"increase", "labelIncrease"})
+"""Functions whose value also depends on the bucket before."""
 WHOLE: Final = 10_000
 """A hundred percent."""
-_WHOLE_ITEMS: Final = frozenset({"longAvg", "doubleAvg", "labelAvg", GROWTH})
+_WHOLE_ITEMS: Final = GROWTHS | {"longAvg", "doubleAvg", "labelAvg", "labelTotal"}
 """Their items reach all parts at once: a count alone is of a time before the sum was asked for."""
 
 
@@ -30,13 +36,14 @@ def value_of(
     metric: Metric, columns: Columns, minutes: int, before: Columns | None = None
 ) -> Value | None:
     """None where the bucket has no item of this metric, or is older than it. `before` are the
-    columns of the bucket before, which GROWTH alone looks at."""
+    columns of the bucket before, which GROWTHS alone look at."""
     parts = _Parts(metric, columns, minutes)
     reached = parts.complete if metric.function in _WHOLE_ITEMS else parts.reached
     if not reached:
         return None
-    if metric.function == GROWTH:
-        return _growth(parts, _Parts(metric, before or {}, minutes))
+    if metric.function in GROWTHS:
+        earlier = _Parts(metric, before or {}, minutes)
+        return (_label_growth if metric.labels else _growth)(parts, earlier)
     return _VALUES[metric.function](parts)
 
 
@@ -55,6 +62,7 @@ class _Parts:
         self.complete = all(value is not None for value in found.values())
         self._found = found
         self.numbers = metric.numbers
+        self.labels = metric.labels
         self.minutes = minutes
 
     def number(self, part: str) -> int | float:
@@ -69,12 +77,38 @@ class _Parts:
         return value if isinstance(value, Mapping) else {}
 
 
+def _grown(most: int, least: int, before: int | None) -> int:
+    """Of a counter. One that is below what it was began anew, at 0."""
+    if before is None:
+        return most - least
+    return most - before if before <= most else most
+
+
 def _growth(parts: _Parts, before: _Parts) -> int:
-    """Of a counter, a minute. One that is below what it was began anew, at 0."""
-    most, least = parts.whole("most"), parts.whole("least")
-    if before.complete:
-        least = before.whole("most") if before.whole("most") <= most else 0
-    return truncated(most - least, parts.minutes)
+    """A minute."""
+    earlier = before.whole("most") if before.complete else None
+    grown = _grown(parts.whole("most"), parts.whole("least"), earlier)
+    return truncated(grown, parts.minutes)
+
+
+def _label_growth(parts: _Parts, before: _Parts) -> Mapping[str, int]:
+    """Each series by itself: one that began anew takes nothing from the others."""
+    least, earlier = parts.table("least"), before.table("most")
+    grown = {
+        series: _grown(most, least[series], earlier.get(series))
+        for series, most in parts.table("most").items()
+    }
+    added = _added_by_labels(grown, parts.labels)
+    return {label: truncated(total, parts.minutes) for label, total in added.items()}
+
+
+def _added_by_labels(numbers: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+    """Of series: those that differ in their instance, or in labels not named, are one."""
+    added: dict[str, int] = {}
+    for series, number in numbers.items():
+        label = shown(series, names)
+        added[label] = added.get(label, 0) + number
+    return added
 
 
 def _percent(match: int, total: int) -> int:
@@ -137,6 +171,13 @@ def _label_average(parts: _Parts) -> Mapping[str, int]:
     }
 
 
+def _label_total(parts: _Parts) -> Mapping[str, int]:
+    """The mean of each series, added up."""
+    sums, counts = parts.table("summation"), parts.table("count")
+    means = {series: truncated(total, counts[series]) for series, total in sums.items()}
+    return _added_by_labels(means, parts.labels)
+
+
 _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "longAvg": lambda parts: truncated(parts.whole("summation"), parts.whole("count")),
     "doubleAvg": lambda parts: parts.number("summation") / parts.number("count"),
@@ -155,4 +196,5 @@ _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "histogram": _histogram,
     "labelCount": _label_count,
     "labelAvg": _label_average,
+    "labelTotal": _label_total,
 }

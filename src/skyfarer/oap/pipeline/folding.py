@@ -29,6 +29,8 @@ _MERGES: Final[Mapping[Operation, Merge]] = {
     Operation.MAX_DOUBLE: Merge.MAX,
     Operation.MIN: Merge.MIN,
     Operation.MIN_DOUBLE: Merge.MIN,
+    Operation.LABEL_MAX: Merge.MAX,
+    Operation.LABEL_MIN: Merge.MIN,
 }
 _COUNTS: Final = frozenset({Operation.COUNT, Operation.SATISFIED, Operation.TOLERATED})
 
@@ -57,7 +59,11 @@ def together(one: Mapping[str, Deltas], other: Mapping[str, Deltas]) -> dict[str
 
 def merges(source: SourcePlan) -> dict[str, Merge]:
     """How each column of the source's rows takes in another value."""
-    return {a.column: _MERGES.get(a.operation, Merge.SUM) for a in source.accumulators}
+    return {a.column: _merge(a) for a in source.accumulators}
+
+
+def _merge(accumulator: Accumulator) -> Merge:
+    return _MERGES.get(accumulator.operation, Merge.SUM)
 
 
 def _named(source: str) -> SourcePlan:
@@ -107,7 +113,8 @@ class _Groups:
         found = pa.table({"group": self._group, "key": keys, "cell": cells})
         found = found.filter(pc.and_(pc.is_valid(keys), pc.is_valid(cells)))
         grouped = found.group_by(["group", "key"], use_threads=False)
-        found = grouped.aggregate([("cell", "sum")]).rename_columns(["group", "key", "cell"])
+        added = grouped.aggregate([("cell", _merge(table).value)])
+        found = added.rename_columns(["group", "key", "cell"])
         found = found.sort_by([("group", "ascending"), ("key", "ascending")])
         if table.operation is not Operation.BUCKETS:
             found = found.filter(self._place(found) < table.bound)

@@ -18,10 +18,11 @@ from typing import TypeAlias
 from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Metric, Plan
-from skyfarer.oap.oal.values import GROWTH, TABLES, Value, value_of
+from skyfarer.oap.oal.series import Labels
+from skyfarer.oap.oal.values import GROWTHS, TABLES, Value, value_of
 from skyfarer.oap.query.durations import Duration, Point, minutes_of
 from skyfarer.oap.query.entities import KINDS, entity_id
-from skyfarer.oap.query.labels import Labels, Selection, in_order, labels_of, selection
+from skyfarer.oap.query.labels import Selection, in_order, labels_of, selection
 
 Values: TypeAlias = Mapping[int, Value]
 """By bucket."""
@@ -79,7 +80,7 @@ class Expressions:
         identifier = entity_id(KINDS[source], entity)
         if identifier is None:
             return ExpressionResult("UNKNOWN")
-        earlier = [duration.before(self._zone)] if metric.function == GROWTH else []
+        earlier = [duration.before(self._zone)] if metric.function in GROWTHS else []
         buckets = [*earlier, *(point.bucket for point in points)]
         values = self._values(source, metric, identifier, buckets, minutes_of(duration.step))
         return ExpressionResult("TIME_SERIES_VALUES", _series(metric, asked, values, points))

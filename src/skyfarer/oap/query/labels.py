@@ -1,6 +1,7 @@
 """Labels of a metric's series: as the plan spells them, as a client asks for them.
 
 {p=99}                      a label of a value: key and value; all else is the value of `_`
+␟pipe=native␟status=all     several of them, as `oal.series` writes them
 service_percentile          every series of the metric
 service_percentile{p='50,99'}   those with one of these values; several keys must all fit
 """
@@ -10,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
-Labels: TypeAlias = tuple[tuple[str, str], ...]
+from skyfarer.oap.oal import series
+from skyfarer.oap.oal.series import SEPARATOR, Labels
 
 WITHOUT_KEY: Final = "_"
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -45,7 +47,9 @@ def selection(expression: str) -> Selection | None:
 
 
 def labels_of(written: str) -> Labels:
-    """A label has one key, so a comma or a brace in its value is part of it."""
+    """In braces is one label, so a comma or a brace in its value is part of it."""
+    if written.startswith(SEPARATOR):
+        return series.labels_of(written)
     keyed = _WRITTEN.fullmatch(written)
     return ((keyed[1], keyed[2]) if keyed else (WITHOUT_KEY, written),)
 

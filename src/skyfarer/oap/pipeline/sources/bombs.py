@@ -18,7 +18,7 @@ from skyfarer.wire.rpc import Kind
 from skyfarer.wire.split import walk
 
 ELEMENTS_MAX = 10_000
-"""Of all lists of a record together: spans, their references and tags, attributes, properties."""
+"""Of all lists of a record together: spans, their references and tags, attributes, labels, …"""
 ELEMENT_BYTES = 2
 """At least: a tag and a length."""
 OVERSIZE = "oversize: too many elements: spans, references, tags, attributes, properties, metrics"
@@ -39,11 +39,13 @@ _LISTS: Mapping[int, Lists] = {
     Kind.CLR_METRICS: {1: {}},
     Kind.V2_JVM_METRICS: _METRICS,
     Kind.V2_CLR_METRICS: {1: {}},
-    Kind.METER_COLLECTION: {1: {}},
+    Kind.METER: {1: {2: {}}},
+    Kind.METER_COLLECTION: {1: {1: {2: {}}}},
     Kind.MESH_METRICS: {1: {1: {}}, 2: {1: {}}},
 }
-_MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 100_000}
-"""A collection is all that a scrape has found; of a meter only its name and value are decoded."""
+_MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 300_000}
+"""A collection is all that a scrape has found, with some labels each; an element is next to nothing
+but its texts."""
 
 
 def bombs_among(kind: int, payloads: pa.BinaryArray) -> list[int]:

@@ -276,14 +276,17 @@ V2_CLR = _runtime_v2("CLRMetricCollection", _CLR)
 
 _SAMPLE = {
     "meter.MeterData": ("singleValue", "service", "serviceInstance", "timestamp"),
-    "meter.MeterSingleValue": ("name", "value"),
+    "meter.MeterSingleValue": ("name", "labels", "value"),
+    "meter.Label": ("name", "value"),
 }
+_LABEL = frozenset({"meter.Label.name", "meter.Label.value"})
 METER = Shape(
     column=REPORTS,
     message="meter.MeterData",
     fields=_SAMPLE,
     required=(),
     times={"timestamp": TIME_MS_MAX},
+    mended=_LABEL,
 )
 METERS = Shape(
     column=REPORTS,
@@ -291,6 +294,7 @@ METERS = Shape(
     fields={"meter.MeterDataCollection": ("meterData",), **_SAMPLE},
     required=(),
     times={"meterData.timestamp": TIME_MS_MAX},
+    mended=_LABEL,
 )
 
 _ENDS = (

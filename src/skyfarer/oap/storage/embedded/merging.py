@@ -1,7 +1,7 @@
 """Wide rows merged in Arrow: sums, extremes and tables of the rows of one key become one row.
 
 Plain columns go through Arrow's own grouping. A table is taken apart into (group, key, value),
-added up by sorting, and put together again; there is no loop over rows in Python. Sums of 64-bit
+merged by sorting, and put together again; there is no loop over rows in Python. Sums of 64-bit
 numbers wrap around, as Java's do: a number that grows too large must not stop a batch.
 """
 
@@ -22,6 +22,7 @@ TABLE: Final = pa.map_(pa.string(), pa.int64())
 _ROW: Final = "row number"  # with a blank, which no column has
 
 Numbers = npt.NDArray[np.int64]
+_BOTH: Final = {Merge.SUM: np.add, Merge.MAX: np.maximum, Merge.MIN: np.minimum}
 
 
 def merged(
@@ -46,8 +47,8 @@ def merged(
     columns |= {name: grouped[f"{name}_{function}"] for name, function in wanted}
     for name in tables:
         entries = _entries(rows[name].combine_chunks(), groups, stored_count)
-        added = _bounded(_added(entries), bounds.get(name, KEYS_MAX))
-        columns[name] = _tables(added, grouped.num_rows)
+        made = _bounded(_one_each(entries, merges[name]), bounds.get(name, KEYS_MAX))
+        columns[name] = _tables(made, grouped.num_rows)
     return pa.table(columns)
 
 
@@ -82,7 +83,7 @@ def _entries(tables: pa.MapArray, groups: Numbers, stored_count: int) -> _Entrie
     )
 
 
-def _added(entries: _Entries) -> _Entries:
+def _one_each(entries: _Entries, merge: Merge) -> _Entries:
     """One a group and label, in the order of groups."""
     width = max(len(entries.texts), 1)
     places = entries.groups * width + entries.labels
@@ -94,7 +95,7 @@ def _added(entries: _Entries) -> _Entries:
     return _Entries(
         groups=places // width,
         labels=places % width,
-        values=np.add.reduceat(entries.values[order], first),
+        values=_BOTH[merge].reduceat(entries.values[order], first),
         new=entries.new[order][first],  # stored rows are the first of all
         texts=entries.texts,
     )

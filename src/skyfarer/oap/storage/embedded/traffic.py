@@ -17,7 +17,7 @@ from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
 from skyfarer.oap.storage.embedded.merging import Numbers
 
-_SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", SERVICE_META)
+_SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", "ServiceMeter", SERVICE_META)
 _INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic", INSTANCE_META)
 _ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
 SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))

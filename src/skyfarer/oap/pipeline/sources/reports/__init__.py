@@ -5,7 +5,8 @@ column `reports` of its row holds what came of it:
 
     source                        of `core.entities.REPORTED`, or MESHED
     time                          in milliseconds of the epoch
-    service, instance, endpoint   whom it speaks of, as the agent wrote them; layer is a number
+    service, instance, endpoint   whom it speaks of, as the agent wrote them but for a satellite,
+                                  whose service has a prefix; layer is a number
     instance_id                   null; of an agent of v2 the id of its instance. Names are empty
                                   then, until the analysis has looked for them (`analysis.v2`)
     from_service, from_instance   of a relation its origin; component and detect_point likewise

@@ -106,6 +106,10 @@ def _entity(
     Of one that is known by its id alone all are."""
     whose = _WHOSE[ENTITIES[part.source]] if INSTANCE_ID not in report.names else (INSTANCE_ID,)
     nobody = pa.array([""] * len(places), pa.string())
-    return dict.fromkeys(NAMES, nobody) | {
+    found = dict.fromkeys(NAMES, nobody) | {
         name: pc.struct_field(messages, report.names[name]).take(pa.array(places)) for name in whose
     }
+    if report.prefix:
+        prefix, nothing = pa.scalar(report.prefix), pa.scalar("")
+        found["service"] = pc.binary_join_element_wise(prefix, found["service"], nothing)
+    return found

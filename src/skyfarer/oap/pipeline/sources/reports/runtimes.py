@@ -23,7 +23,7 @@ def _at_least_one(messages: pa.StructArray) -> pa.Array:
     return pc.max_element_wise(_percent(messages), 1.0)
 
 
-def _rounded(messages: pa.StructArray) -> pa.Array:
+def rounded(messages: pa.StructArray) -> pa.Array:
     """As the original does it: nothing below 0, and whatever is a little is 1."""
     value = pc.struct_field(messages, "value")
     most = pc.min_element_wise(pc.if_else(pc.is_finite(value), value, 0.0), 2.0**53)
@@ -103,7 +103,7 @@ V2_CLR = replace(CLR, names=_INSTANCE_V2)
 METER = Report(
     Layer.GENERAL,
     _INSTANCE,
-    (Part("InstanceMeter", "singleValue", {"meter": "name", "value": _rounded}),),
+    (Part("InstanceMeter", "singleValue", {"meter": "name", "value": rounded}),),
     time="timestamp",
     of_each=True,
     needs=("service", "instance"),

@@ -13,11 +13,12 @@ from skyfarer.oap.pipeline.sources.reports.browsers import BROWSERS
 from skyfarer.oap.pipeline.sources.reports.declared import INSTANCE_ID, Report
 from skyfarer.oap.pipeline.sources.reports.meshes import MESH_HTTP, MESH_TCP
 from skyfarer.oap.pipeline.sources.reports.runtimes import CLR, JVM, METER, METERS, V2_CLR, V2_JVM
+from skyfarer.oap.pipeline.sources.reports.satellites import SATELLITE, SATELLITES
 from skyfarer.wire.rpc import Kind
 
 REPORTS: Final[Mapping[int, tuple[Report, ...]]] = {
-    Kind.METER: (METER,),
-    Kind.METER_COLLECTION: (METERS,),
+    Kind.METER: (METER, SATELLITE),
+    Kind.METER_COLLECTION: (METERS, SATELLITES),
     Kind.JVM_METRICS: (JVM,),
     Kind.CLR_METRICS: (CLR,),
     Kind.V2_JVM_METRICS: (V2_JVM,),
