@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple
@@ -117,6 +118,7 @@ class Bench:
     def __init__(
         self, directory: Path, spark: SparkSession, settings: AnalysisSettings = SETTINGS
     ) -> None:
+        alike = replace(settings, kept=SETTINGS.kept, sampling=SETTINGS.sampling)
         self._spark = spark
         self.directory = directory / "queue"
         queue = QueueSettings(
@@ -135,7 +137,7 @@ class Bench:
             self.inventories,
             self.reader,
             self.consumer,
-            METRICS if settings is SETTINGS else Metrics(PLAN, settings),
+            METRICS if alike == SETTINGS else Metrics(PLAN, settings),
             settings,
             self.registry,
             self.clock,

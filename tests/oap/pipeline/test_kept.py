@@ -87,8 +87,8 @@ def test_a_segment_fails_by_the_strategy_and_is_found_by_searchable_tags(bench: 
         failed(spans, "FROM_SPAN_STATUS"),
         failed(spans, "FROM_ENTRY_SPAN"),
         failed(spans, "FROM_FIRST_SPAN"),
-        found_by(spans, KEYS),
-        found_by(spans, ()),
+        found_by(F.flatten(spans["tags"]), KEYS),
+        found_by(F.flatten(spans["tags"]), ()),
     )
     found = {name: (tuple(errors), tags) for name, *errors, tags, _ in rows.collect()}
     assert found == {name: (errors, tags) for name, (_, errors, tags) in CASES.items()}

@@ -6,7 +6,8 @@ writes logs is a sign of it, of its instance and of its endpoint, as it is where
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,14 +34,16 @@ _HEARD: Final = {
     ENDPOINT_META: ("layer", "service", "endpoint"),
 }
 _NUMBERS: Final = ("layer", "from_layer", "component")
-_EVENT: Final = {
-    "name": "name",
-    "type": "type",
-    "message": "message",
-    "begun": "startTime",
-    "ended": "endTime",
-}
-_PARAMETERS: Final = pa.map_(pa.string(), pa.string())
+_TEXTS: Final = ("uuid", "service", "instance", "endpoint", "name", "message", "layer")
+_EVENT: Final = pa.schema(
+    {
+        **dict.fromkeys(_TEXTS, pa.string()),
+        "type": pa.int32(),
+        "begun": pa.int64(),
+        "ended": pa.int64(),
+        "parameters": pa.map_(pa.string(), pa.string()),
+    }
+)
 
 
 def logs_of(rows: pa.Table, payloads: Payloads, now_ms: int) -> pa.Table | None:
@@ -73,21 +76,26 @@ def events_of(rows: pa.Table, now_ms: int) -> pa.Table | None:
     rows = _sound(rows, Kind.EVENT)
     if not rows.num_rows:
         return None
-    events = pc.list_flatten(rows["event"].combine_chunks())
-    source, layers = (pc.struct_field(events, name) for name in ("source", "layer"))
-    times = pc.fill_null(rows["start_time"], now_ms)
-    told = {
-        "sequence": rows["sequence"],
-        "uuid": pc.struct_field(events, "uuid"),
-        "service": pc.fill_null(pc.struct_field(source, "service"), ""),
-        "instance": pc.fill_null(pc.struct_field(source, "serviceInstance"), ""),
-        "endpoint": pc.fill_null(pc.struct_field(source, "endpoint"), ""),
-        **{name: pc.struct_field(events, field) for name, field in _EVENT.items()},
-        "parameters": _parameters(pc.struct_field(events, "parameters")),
-        "layer": pa.array([layer_named(name).name for name in layers.to_pylist()], pa.string()),
-        "minute": pc.divide(times, MINUTE_MS),
+    events = pa.Table.from_pylist([_event(text) for text in rows["event"].to_pylist()], _EVENT)
+    minutes = pc.divide(pc.fill_null(rows["start_time"], now_ms), MINUTE_MS)
+    return events.append_column("sequence", rows["sequence"]).append_column("minute", minutes)
+
+
+def _event(text: str) -> dict[str, Any]:
+    """Of parameters that are there twice the last one counts."""
+    told = json.loads(text)
+    source = told.get("source", {})
+    parameters = {pair["key"]: pair["value"] for pair in told["parameters"]}
+    return {
+        **{name: told[name] for name in ("uuid", "name", "type", "message")},
+        "service": source.get("service", ""),
+        "instance": source.get("serviceInstance", ""),
+        "endpoint": source.get("endpoint", ""),
+        "parameters": list(parameters.items()),
+        "begun": told["startTime"],
+        "ended": told["endTime"],
+        "layer": layer_named(told["layer"]).name,
     }
-    return pa.table(told)
 
 
 def _sound(rows: pa.Table, kind: Kind) -> pa.Table:
@@ -109,9 +117,3 @@ def _layers(names: pa.ChunkedArray) -> pa.Array:
     told = names.combine_chunks().dictionary_encode()
     known = [Layer.__members__.get(name, Layer.GENERAL) for name in told.dictionary.to_pylist()]
     return pa.array(known, pa.int32()).take(told.indices)
-
-
-def _parameters(lists: pa.ListArray) -> pa.MapArray:
-    """A key that is there twice has its last value."""
-    pairs = ([(pair["key"], pair["value"]) for pair in one] for one in lists.to_pylist())
-    return pa.array([list(dict(one).items()) for one in pairs], _PARAMETERS)

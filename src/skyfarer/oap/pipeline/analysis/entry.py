@@ -33,7 +33,8 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
     last in the list. Rows with a `reason` are told too, so no number in them may stop the batch: a
-    latency beyond 64 bits is null. A log without a time has none here.
+    latency beyond 64 bits is null. A log without a time has none here. An event, which is rare, is
+    told whole.
     """
     spans, log, event = F.col("segment.spans"), only("log"), only("event")
     named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
@@ -69,7 +70,7 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
         log["layer"].alias("log_layer"),
         context["traceSegmentId"].alias("log_segment_id"),
         context["spanId"].alias("log_span_id"),
-        F.col("event"),
+        F.to_json(event).alias("event"),
     )
 
 
