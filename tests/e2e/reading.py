@@ -81,6 +81,24 @@ def traces_of(oap: Oap, service: str, endpoint: str) -> list[list[Span]]:
     return [trace(oap, trace_id) for trace_id in found]
 
 
+def logs_of(oap: Oap, service: str, **tags: str) -> list[dict[str, Any]]:
+    """Those with these tags, newest first; none of an unknown service."""
+    found = services(oap).get(service)
+    if found is None:
+        return []
+    logs: list[dict[str, Any]] = oap.graphql(
+        """query ($condition: LogQueryCondition) { queryLogs(condition: $condition) {
+          logs { serviceName serviceInstanceName endpointName traceId content } } }""",
+        condition={
+            "serviceId": found["id"],
+            "queryDuration": duration("SECOND"),
+            "tags": [{"key": key, "value": value} for key, value in tags.items()],
+            "paging": {"pageNum": 1, "pageSize": TRACES_MAX},
+        },
+    )["queryLogs"]["logs"]
+    return logs
+
+
 def trace(oap: Oap, trace_id: str) -> list[Span]:
     spans: list[Span] = oap.graphql(
         """query ($id: ID!) { queryTrace(traceId: $id) { spans {

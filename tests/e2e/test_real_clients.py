@@ -15,10 +15,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from e2e.crowd import VISITS, Clients, Crowd
-from e2e.reading import normal, seen, trace, traces_of, tree
+from e2e.crowd import VISIBLE_WITHIN_S, VISITS, Clients, Crowd
+from e2e.reading import logs_of, normal, seen, trace, traces_of, tree
 from e2e.shops import Shop
-from skyfarer.testing.programs import Oap, free_port, ledger_since
+from skyfarer.testing.programs import Oap, eventually, free_port, ledger_since
 from skyfarer.testing.satellites import SatelliteProgram
 
 pytestmark = pytest.mark.e2e
@@ -63,6 +63,24 @@ def test_what_the_python_agent_saw_is_read_back_exactly(crowd: Crowd, service: s
             f"    {service} Entry /stock",
         ]
     ]
+
+
+@pytest.mark.parametrize("service", ["python-shop", "python-shop-http"])
+def test_what_the_python_agent_logged_is_found_by_its_level_and_has_its_trace(
+    crowd: Crowd, service: str
+) -> None:
+    crowd.visited(service)
+    crowd.seen(service, SEEN_BY_PYTHON)
+    eventually(
+        lambda: len(logs_of(crowd.oap, service, level="WARNING")) == VISITS["/catalogue"],
+        *(VISIBLE_WITHIN_S, f"the logs of {service} visible"),
+    )
+    logs = logs_of(crowd.oap, service, level="WARNING")
+    assert {one["serviceInstanceName"] for one in logs} == {f"{service}-1"}
+    assert all("asked for the catalogue" in one["content"] for one in logs)
+    asked = {spans[0]["traceId"] for spans in traces_of(crowd.oap, service, "/catalogue")}
+    assert {one["traceId"] for one in logs} == asked
+    assert logs_of(crowd.oap, service, level="ERROR") == []
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])

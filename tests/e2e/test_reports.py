@@ -47,3 +47,33 @@ def test_what_a_jvm_and_a_browser_report_is_in_their_charts(oap: Oap) -> None:
         duration=duration(),
     )
     assert (web["name"], found["listInstances"]) == ("rp-web", [{"name": "v3"}])
+
+
+def test_an_event_posted_in_two_parts_is_read_as_one(oap: Oap) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    source = {"service": "ev-shop", "serviceInstance": "ev-1"}
+    told = {"uuid": "ev", "source": source, "name": "Reboot", "layer": "GENERAL"}
+    begun = {**told, "type": "Error", "startTime": now_ms - 5, "parameters": {"reason": "oom"}}
+    ended = {**told, "type": "Error", "startTime": now_ms - 5, "endTime": now_ms}
+    before = oap.ledger()
+    for part in (begun, ended):
+        url = f"http://127.0.0.1:{oap.rest_port}/v3/events"
+        httpx.post(url, json=[part], trust_env=False, timeout=60).raise_for_status()
+    oap.await_applied(before["accepted"] + 2)
+    found = oap.graphql(
+        """query ($condition: EventQueryCondition) { queryEvents(condition: $condition) {
+          events { uuid name type source { service serviceInstance } parameters { key value }
+            startTime endTime layer } } }""",
+        condition={
+            "source": {"service": "ev-shop"},
+            "time": duration(),
+            "paging": {"pageNum": 1, "pageSize": 9},
+        },
+    )["queryEvents"]["events"]
+    assert found == [
+        {
+            **begun,
+            "parameters": [{"key": "reason", "value": "oom"}],
+            "endTime": now_ms,
+        }
+    ]
