@@ -20,6 +20,7 @@ DAY_MS = 86_400_000
 LOGS = pa.schema(
     {
         "sequence": pa.int64(),
+        "part": pa.int32(),
         "kind": pa.int32(),
         **dict.fromkeys(("service", "instance", "endpoint"), pa.string()),
         "layer": pa.int32(),
@@ -35,7 +36,14 @@ LOGS = pa.schema(
 def log(payload: str | bytes, at_ms: int = NOON, **other: Any) -> dict[str, Any]:
     """Told apart by its payload."""
     data = payload.encode() if isinstance(payload, str) else payload
-    row = {"kind": 5, "service": "shop", "instance": "shop-1", "endpoint": "/pay", "layer": 2}
+    row = {
+        "part": 0,
+        "kind": 5,
+        "service": "shop",
+        "instance": "shop-1",
+        "endpoint": "/pay",
+        "layer": 2,
+    }
     row |= {"trace_id": "t", "log_segment_id": "s", "span_id": 0, "start_time": at_ms}
     return row | {"minute": at_ms // 60_000, "tags": [], "payload": data} | other
 

@@ -103,6 +103,13 @@ def test_what_opentelemetry_saw_is_read_back_exactly(crowd: Crowd, protocol: str
     failed = [f"{whole[0]} failed", *whole[1:]]
     found_trees = [tree(trace(crowd.oap, trace_id)) for trace_id in traces]
     assert found_trees == [*(ORDERS - 1) * [whole], failed]
+    eventually(
+        lambda: len(logs_of(crowd.oap, shop, level="WARN")) == ORDERS,
+        *(VISIBLE_WITHIN_S, f"the logs of {shop} visible"),
+    )
+    logs = logs_of(crowd.oap, shop, level="WARN")
+    assert [one["content"] for one in logs] == [f"order {n}" for n in range(ORDERS, 0, -1)]
+    assert [one["traceId"] for one in logs] == traces[::-1]
 
 
 def test_an_agent_of_the_old_protocol_gets_its_ids_and_its_segments_are_analysed(

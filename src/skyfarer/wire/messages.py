@@ -14,6 +14,7 @@ from skyfarer.wire.generated import inventory_pb2 as inventory
 from skyfarer.wire.generated import log_pb2 as log
 from skyfarer.wire.generated import mesh_pb2 as mesh
 from skyfarer.wire.generated import meter_pb2 as meter
+from skyfarer.wire.generated import otlp_logs_pb2 as otlp_logs
 from skyfarer.wire.generated import otlp_trace_pb2 as otlp_trace
 from skyfarer.wire.generated import profile_pb2 as profile
 from skyfarer.wire.generated import profiler_pb2 as profiler
@@ -69,6 +70,7 @@ __all__ = [
     "log",
     "mesh",
     "meter",
+    "otlp_logs",
     "otlp_trace",
     "profile",
     "profiler",

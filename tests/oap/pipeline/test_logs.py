@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.analysis.kept import KeptSettings
 from skyfarer.testing.traces import segment
-from skyfarer.wire.messages import KeyStringValuePair, event, log
+from skyfarer.wire.messages import KeyStringValuePair, event, log, otlp_logs, otlp_trace
 from skyfarer.wire.rpc import Kind
 
 KEPT = KeptSettings(searchable_tags=("level", "db.type"), searchable_log_tags=("level", "code"))
@@ -131,6 +132,67 @@ def test_half_a_character_in_a_tag_costs_that_character(bench: Bench) -> None:
     bench.writer.append(Kind.LOG, [whole.replace(b"WARNX", b"WARN\xc3")])
     bench.apply()
     assert bench.storage.log_tag_values("level", ALWAYS_S, 9) == ["WARN\ufffd"]
+
+
+def exported(*records: otlp_logs.LogRecord) -> otlp_logs.ExportLogsServiceRequest:
+    def attribute(key: str, value: str) -> otlp_trace.KeyValue:
+        return otlp_trace.KeyValue(key=key, value=otlp_trace.AnyValue(string_value=value))
+
+    names = [attribute("service.name", "otel"), attribute("service.instance.id", "otel-1")]
+    of_scope = otlp_logs.ScopeLogs(log_records=records)
+    of_resource = otlp_logs.ResourceLogs(
+        resource=otlp_trace.Resource(attributes=names), scope_logs=[of_scope]
+    )
+    return otlp_logs.ExportLogsServiceRequest(resource_logs=[of_resource])
+
+
+def record(text: str, **more: Any) -> otlp_logs.LogRecord:
+    code = otlp_trace.KeyValue(key="code", value=otlp_trace.AnyValue(int_value=404))
+    body = otlp_trace.AnyValue(string_value=text)
+    told = {"time_unix_nano": NOON * 1_000_000, **more}
+    return otlp_logs.LogRecord(body=body, attributes=[code], **told)
+
+
+def otlp_found(bench: Bench, **asked: Any) -> list[str]:
+    logs = bench.storage.logs(LogCondition(**asked), False, 0, 100, BYTES_MAX)
+    parts = [otlp_logs.ResourceLogs.FromString(one.data or b"") for one in logs]
+    return [part.scope_logs[0].log_records[0].body.string_value for part in parts]
+
+
+def test_logs_of_opentelemetry_are_found_one_by_one(bench: Bench) -> None:
+    ids_of_span = {"trace_id": bytes([1] * 16), "span_id": bytes([2] * 8)}
+    observed = {"time_unix_nano": 0, "observed_time_unix_nano": (NOON + 1) * 1_000_000}
+    bench.keep(
+        Kind.OTLP_LOGS,
+        exported(
+            record("written", severity_text="Warn", severity_number=13, **ids_of_span),
+            record("numbered", severity_number=17, **observed),
+        ),
+        exported(),
+        exported(record("plain", severity_number=99)),
+    )
+    bench.apply()
+    otel = ids.service_id("otel")
+    instance = ids.instance_id(otel, "otel-1")
+    assert otlp_found(bench, service_id=otel, instance_id=instance) == [
+        *("written", "plain", "numbered")
+    ]
+    trace, segment = "01" * 16, "01" * 16 + "." + "02" * 8
+    assert otlp_found(bench, trace_id=trace, segment_id=segment, span_id=0) == ["written"]
+    assert otlp_found(bench, tags=("level=Warn", "code=404")) == ["written"]
+    assert otlp_found(bench, tags=("level=ERROR",)) == ["numbered"]
+    assert [one.name for one in bench.storage.instances(otel, *ALWAYS)] == ["otel-1"]
+    assert bench.progress() == Applied(3, 3, {})
+
+
+def test_an_export_with_a_log_that_cannot_be_kept_is_parked_whole(bench: Bench) -> None:
+    ahead = record("ahead", time_unix_nano=(NOON + 86_400_000) * 1_000_000)
+    bench.keep(Kind.OTLP_LOGS, exported(record("good"), ahead), exported(record("other")))
+    bench.writer.append(Kind.OTLP_LOGS, [b"\xff no export"])
+    bench.apply()
+    assert otlp_found(bench) == ["other"]
+    assert [(at, code) for at, code, _ in bench.parked()] == [(0, "future"), (2, "undecodable")]
+    assert bench.progress() == Applied(3, 1, {"future": 1, "undecodable": 1})
 
 
 def happened(uuid: str, **more) -> event.Event:

@@ -12,9 +12,10 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.sources.columns import text_of
 from skyfarer.oap.pipeline.sources.decode import DECODERS
+from skyfarer.oap.pipeline.sources.exports import parts_of
+from skyfarer.oap.pipeline.sources.nested import PartDecoder
 from skyfarer.oap.pipeline.sources.otlp import segments_of
 from skyfarer.oap.pipeline.sources.shapes import SPAN, UNTOLD
-from skyfarer.oap.pipeline.sources.spans import parts_of
 from skyfarer.wire.messages import otlp_trace as otlp
 from skyfarer.wire.rpc import Kind
 
@@ -185,8 +186,8 @@ def test_all_that_a_span_says_is_found_in_the_form_of_segments(decoder: str) -> 
     spans += [span(11 + n, 1, attributes=attributes(of)) for n, of in enumerate(LAYERS.values())]
     spans += [span(21, 1, kind=client), span(22, parent_span_id=bytes(8))]
     parts = pa.array(parts_of(export(*spans, service_name="shop").SerializeToString()), pa.binary())
-    decoded = DECODERS[decoder](SPAN).decode_all(parts)
-    made = segments_of(decoded, DECODERS[decoder](WIDE).schema).to_pylist()
+    lists = ("scope_spans", "spans")
+    made = PartDecoder(decoder, SPAN, WIDE, lists, segments_of).decode_all(parts).to_pylist()
     inner = {one["traceSegmentId"]: one["spans"][0] for one in made}
     assert [inner[segment_id(1 + n)]["peer"] for n in range(len(PEERS))] == [
         peer for peer, _ in PEERS

@@ -17,7 +17,7 @@ from skyfarer.oap.pipeline.sources.weight import OF_EXPORT
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
-from skyfarer.wire.messages import SegmentObject, SpanObject, inventory
+from skyfarer.wire.messages import SegmentObject, SpanObject, inventory, otlp_logs
 from skyfarer.wire.messages import otlp_trace as otlp
 from skyfarer.wire.messages import v2_trace as v2
 from skyfarer.wire.rpc import Kind
@@ -78,12 +78,19 @@ def test_both_decoders_give_the_same_rows_of_every_shape(queue: Writer, tmp_path
     queue.append(Kind.V2_SEGMENT, [v2_span(refs=[v2.SegmentReference(parentEndpointId=7)]), b""])
     queue.append(Kind.PPROF, [b"\xff as it comes"])
     queue.append(777, [b"?"])
+    written = otlp_logs.ScopeLogs(log_records=[otlp_logs.LogRecord(severity_number=1), {}])
+    logs = otlp_logs.ResourceLogs(scope_logs=[written])
+    queue.append(
+        Kind.OTLP_LOGS,
+        [otlp_logs.ExportLogsServiceRequest(resource_logs=[logs]).SerializeToString()],
+    )
     native, plain = (read(tmp_path, decoder) for decoder in ("ptars", "protobuf"))
     assert native == plain
     assert [(row["sequence"], row["part"], row.get("reason", "")[:10]) for row in native] == [
         *((0, 0, ""), (1, 0, ""), (2, 0, "incomplete")),
         *((3, 0, ""), (3, 1, ""), (3, 2, "incomplete"), (4, 0, "")),
         *((5, 0, ""), (6, 0, "incomplete"), (7, 0, ""), (8, 0, "unknown_ki")),
+        *((9, 0, ""), (9, 1, "")),
     ]
     assert native[1]["inventory"][0]["heartbeatTime"] == NOON
     assert native[4]["segment"]["spans"][0]["isError"]

@@ -8,7 +8,7 @@ import pytest
 
 from skyfarer.oap.core import ids
 from skyfarer.oap.query import limits
-from skyfarer.wire.messages import log
+from skyfarer.wire.messages import log, otlp_logs, otlp_trace
 from skyfarer.wire.rpc import Kind
 
 # The fields that SkyWalking's page selects, and the reason.
@@ -223,3 +223,34 @@ def test_a_condition_that_cannot_be_answered_says_why(shelf):
         (error,) = shelf.errors(QUERY_LOGS, condition=condition(paging=paging))
         assert why in error
     assert shelf.errors(QUERY_LOGS) == ["the condition is missing"]
+
+
+def any_value(value: str | int) -> otlp_trace.AnyValue:
+    if isinstance(value, int):
+        return otlp_trace.AnyValue(int_value=value)
+    return otlp_trace.AnyValue(string_value=value)
+
+
+def part(record: otlp_logs.LogRecord) -> bytes:
+    of_scope = otlp_logs.ScopeLogs(log_records=[record])
+    return bytes(otlp_logs.ResourceLogs(scope_logs=[of_scope]).SerializeToString())
+
+
+def test_a_log_of_opentelemetry_shows_its_body_its_severity_and_its_attributes(shelf, eight, fresh):
+    code = otlp_trace.KeyValue(key="code", value=any_value(500))
+    pairs = otlp_trace.KeyValueList(values=[code])
+    written = otlp_logs.LogRecord(
+        body=any_value("sold ☕"), severity_text="Warn", attributes=[code]
+    )
+    numbered = otlp_logs.LogRecord(body=otlp_trace.AnyValue(kvlist_value=pairs), severity_number=21)
+    silent = otlp_logs.LogRecord(severity_number=99)
+    for record in (written, numbered, silent):
+        shelf.put_log_as(told(fresh, eight), Kind.OTLP_LOGS, part(record))
+    shelf.put_log_as(told(fresh, eight), Kind.OTLP_LOGS, b"")
+    shown = page(shelf, serviceId=ids.service_id(fresh), queryOrder="ASC")
+    assert [(one["contentType"], one["content"], one["tags"]) for one in shown] == [
+        ("TEXT", "sold ☕", [{"key": "level", "value": "Warn"}, {"key": "code", "value": "500"}]),
+        ("JSON", '{"code": 500}', [{"key": "level", "value": "FATAL"}]),
+        ("NONE", "", []),
+        ("NONE", "", []),
+    ]

@@ -150,14 +150,15 @@ class Analysed:
     by source (a key of `core.entities.ENTITIES`, or one of its sources without metrics) what it
     adds; from the same rows follow services, instances, endpoints, relations and aliases.
     `slow`: what (the name of a `core.slow.Slow`), service, statement, latency, start_time, minute,
-    id, trace_id; of these the slowest of a service and minute are kept. `logs`: sequence, kind,
-    service, instance, endpoint, layer (a number), trace_id, log_segment_id, span_id, start_time,
-    minute, tags, payload; times in epoch ms. `events`: sequence, uuid, service, instance,
-    endpoint, name, type, message, parameters (map of texts), begun, ended, layer (a name), minute;
-    rows of one uuid are one event, of which the later row says more. `records`: sequence, kind,
-    minute (of its arrival), payload; what nothing analyses yet, kept whole. `minute` is an epoch
-    minute everywhere: the provider turns it into buckets. `inventories` are distinct, and have no
-    id: each is combined with what is stored, or given the next id of its scope.
+    id, trace_id; of these the slowest of a service and minute are kept. `logs`: sequence, part (of
+    an export, else 0), kind, service, instance, endpoint, layer (a number), trace_id,
+    log_segment_id, span_id, start_time, minute, tags, payload; times in epoch ms. `events`:
+    sequence, uuid, service, instance, endpoint, name, type, message, parameters (map of texts),
+    begun, ended, layer (a name), minute; rows of one uuid are one event, of which the later row
+    says more. `records`: sequence, kind, minute (of its arrival), payload; what nothing analyses
+    yet, kept whole. `minute` is an epoch minute everywhere: the provider turns it into buckets.
+    `inventories` are distinct, and have no id: each is combined with what is stored, or given the
+    next id of its scope.
     """
 
     partition: str

@@ -22,12 +22,14 @@ from skyfarer.oap.core.layers import Layer, layer_named
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.payloads import Payloads
+from skyfarer.oap.pipeline.times import EXPIRED
 from skyfarer.wire.rpc import Kind
 
 _LOG: Final = (
-    *("sequence", "kind", "service", "instance", "endpoint", "trace_id", "log_segment_id"),
-    *("log_span_id", "log_layer", "start_time", "tags"),
+    *("sequence", "part", "kind", "service", "instance", "endpoint", "trace_id", "log_segment_id"),
+    *("log_span_id", "log_layer", "start_time", "tags", "data"),
 )
+_AS_TOLD: Final = _LOG[:6]
 _HEARD: Final = {
     SERVICE_META: ("layer", "service"),
     INSTANCE_META: ("layer", "service", "instance"),
@@ -47,13 +49,18 @@ _EVENT: Final = pa.schema(
 
 
 def logs_of(rows: pa.Table, payloads: Payloads, now_ms: int) -> pa.Table | None:
-    """As `Analysed.logs` has them; None when there are none. One without a time has come now."""
-    logs = _sound(rows, Kind.LOG).select(_LOG)
+    """As `Analysed.logs` has them; None when there are none. One without a time has come now. Of an
+    export that is parked none is stored: a log has no id, and would come twice when it is tried
+    again."""
+    logs = _sound(rows, Kind.LOG, Kind.OTLP_LOGS)
+    told = pc.is_valid(logs["service"])  # of an export without a log nothing is
+    logs = logs.filter(pc.and_(told, pc.invert(_parked_among(rows, logs)))).select(_LOG)
     if not logs.num_rows:
         return None
+    logs = payloads.beside(logs, "payload")
     times = pc.fill_null(logs["start_time"], now_ms)
     told = {
-        **{name: logs[name] for name in _LOG[:5]},
+        **{name: logs[name] for name in _AS_TOLD},
         "layer": _layers(logs["log_layer"]),
         "trace_id": pc.fill_null(logs["trace_id"], ""),
         "log_segment_id": pc.fill_null(logs["log_segment_id"], ""),
@@ -61,7 +68,7 @@ def logs_of(rows: pa.Table, payloads: Payloads, now_ms: int) -> pa.Table | None:
         "start_time": times,
         "minute": pc.divide(times, MINUTE_MS),
         "tags": logs["tags"],
-        "payload": payloads.many(logs["sequence"]),
+        "payload": logs["payload"],
     }
     return pa.table(told)
 
@@ -98,8 +105,15 @@ def _event(text: str) -> dict[str, Any]:
     }
 
 
-def _sound(rows: pa.Table, kind: Kind) -> pa.Table:
-    return rows.filter(pc.and_(pc.equal(rows["kind"], int(kind)), pc.is_null(rows["reason"])))
+def _sound(rows: pa.Table, *kinds: Kind) -> pa.Table:
+    here = pc.is_in(rows["kind"], pa.array(kinds, pa.int32()))
+    return rows.filter(pc.and_(here, pc.is_null(rows["reason"])))
+
+
+def _parked_among(rows: pa.Table, logs: pa.Table) -> pa.ChunkedArray:
+    """Which of the logs are of records that have a part to be parked."""
+    bad = pc.and_(pc.is_valid(rows["reason"]), pc.invert(pc.starts_with(rows["reason"], EXPIRED)))
+    return pc.is_in(logs["sequence"], rows["sequence"].filter(pc.fill_null(bad, False)))
 
 
 def _heard(logs: pa.Table, names: tuple[str, ...]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.rows import binaries
 from skyfarer.queue.reader import Reader
@@ -26,6 +27,16 @@ class Payloads:
             if chosen.any():
                 chunks.append(binaries(run, chosen))
         return pa.chunked_array(chunks, pa.binary())
+
+    def beside(self, rows: pa.Table, column: str) -> pa.Table:
+        """The rows, in ascending order of their records, with their bytes in that column in place
+        of `data`. Parts of a record bring theirs along there; they come last."""
+        parts = rows.filter(pc.is_valid(rows["data"])).rename_columns({"data": column})
+        whole = rows.drop_columns("data")
+        if parts.num_rows:
+            whole = whole.filter(pc.is_null(rows["data"]))
+        whole = whole.append_column(column, self.many(whole["sequence"]))
+        return pa.concat_tables([whole, parts.select(whole.schema.names)])
 
     def one(self, sequence: int) -> bytes:
         """As it stands in the queue, damaged or not; nothing for a record the queue has lost."""

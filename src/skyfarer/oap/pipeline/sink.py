@@ -3,7 +3,7 @@
 Storage says how far it has applied the queue; whatever of the batch lies before that is left out.
 Spark gives one small row a record (what it is, or why it is parked) and the aggregated deltas; the
 payloads that are stored are taken from the mapped queue itself and never pass through the JVM. Only
-the spans of OTLP do, each with its bytes, since the queue has them in no such piece.
+the spans and logs of OTLP do, each with its bytes, since the queue has them in no such piece.
 Results and the new offset are committed together; only then is the queue told that it may reuse
 the space. A crash between any two of these steps repeats the batch and changes nothing twice.
 
@@ -48,7 +48,7 @@ from skyfarer.oap.pipeline.payloads import Payloads
 from skyfarer.oap.pipeline.sampling import sampled
 from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.reports import REPORTS
-from skyfarer.oap.pipeline.sources.rows import STORED
+from skyfarer.oap.pipeline.sources.rows import EXPORTS, STORED
 from skyfarer.oap.pipeline.times import EXPIRED, timely, window
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -61,6 +61,7 @@ _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
     *("start_time", "latency", "is_error", "tags", "slow", "data"),
 ]
+_EXPORTS = frozenset(EXPORTS)
 _STORED = pa.array(sorted(STORED), pa.int32())
 
 
@@ -140,7 +141,7 @@ class BatchSink:
             partition=self._queue.queue_id,
             first=first,
             end=end,
-            segments=self._with_bytes(chosen),
+            segments=self._payloads.beside(chosen, "data_binary"),
             unsampled=unsampled,
             slow=slow,
             metrics=together(
@@ -180,7 +181,7 @@ class BatchSink:
             translated = self._records(chosen)
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
             rows = pa.concat_tables([rows.filter(known), translated], promote_options="default")
-        parts = [("part", "ascending")] if Kind.OTLP_TRACES in kinds else []
+        parts = [("part", "ascending")] if not _EXPORTS.isdisjoint(kinds) else []
         return fresh, rows.sort_by([("sequence", "ascending"), *parts])
 
     def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -199,17 +200,6 @@ class BatchSink:
             known.add(identifier)
         mask = pa.array(keep)
         return segments.filter(mask), segments.filter(pc.invert(mask))
-
-    def _with_bytes(self, segments: pa.Table) -> pa.Table:
-        """Spans bring their bytes along; those of whole records are in the queue."""
-        spans = segments.filter(pc.is_valid(segments["data"])).rename_columns(
-            {"data": "data_binary"}
-        )
-        whole = segments.drop_columns("data")
-        if spans.num_rows:
-            whole = whole.filter(pc.is_null(segments["data"]))
-        whole = whole.append_column("data_binary", self._payloads.many(whole["sequence"]))
-        return pa.concat_tables([whole, spans.select(whole.schema.names)])
 
     def _deltas(
         self, fresh: DataFrame, kinds: Collection[int], traced: bool, but: Iterable[pa.Table]

@@ -19,13 +19,17 @@ from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.mending import parsed
 from skyfarer.oap.query.naming import part_name, service_name
-from skyfarer.oap.query.traces.span import Allowance, View, cut
+from skyfarer.oap.query.traces import otlp
+from skyfarer.oap.query.traces.span import Allowance, View, cut, text
 from skyfarer.wire.messages import log as wire
+from skyfarer.wire.messages import otlp_logs
 from skyfarer.wire.rpc import Kind
 
 log = logging.getLogger(__name__)
 
 NONE: Final = "NONE"
+LEVEL: Final = "level"
+_LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _TYPES: Final = {"text": "TEXT", "json": "JSON", "yaml": "YAML"}
 _TOO_LARGE: Final = "some of these logs are too large to be shown together: ask for fewer at a time"
 
@@ -96,18 +100,50 @@ def _condition(condition: Mapping[str, Any]) -> LogCondition:
 
 
 def _told(stored: StoredLog, allowance: Allowance) -> _Told:
-    if stored.data is None or stored.kind != Kind.LOG:
+    read = _READ.get(stored.kind)
+    if stored.data is None or read is None:
         return _Told()
     try:
-        data = parsed(wire.LogData, stored.data)
+        return read(stored.data, allowance)
     except DecodeError as error:
         log.warning("a log of %s cannot be decoded: %s", stored.service_id[:80], error)
         return _Told()
+
+
+def _native(bytes_: bytes, allowance: Allowance) -> _Told:
+    data = parsed(wire.LogData, bytes_)
     tags, which = allowance.pairs(data.tags.data), data.body.WhichOneof("content")
     if which is None:
         return _Told(tags=tags)
     content: str = getattr(getattr(data.body, which), which)  # the text of a TextLog is `text`
     return _Told(_TYPES[which], cut(content, limits.LOG_CHARS_MAX), tags)
+
+
+def _opentelemetry(bytes_: bytes, allowance: Allowance) -> _Told:
+    """One resource, one scope, one record. A body that is no text is shown as JSON."""
+    whole = parsed(otlp_logs.ResourceLogs, bytes_)
+    records = [record for scope in whole.scope_logs for record in scope.log_records]
+    if not records:
+        return _Told()
+    record, level = records[0], _level(records[0])
+    tags = (*(((LEVEL, level),) if level else ()), *otlp.pairs(record.attributes, allowance))
+    if not record.HasField("body"):
+        return _Told(tags=tags)
+    kind = "TEXT" if record.body.WhichOneof("value") == "string_value" else "JSON"
+    return _Told(kind, cut(otlp.shown(record.body), limits.LOG_CHARS_MAX), tags)
+
+
+def _level(record: otlp_logs.LogRecord) -> str:
+    """As it is written, else by its number."""
+    number = (record.severity_number - 1) // 4
+    by_number = _LEVELS[number] if 0 <= number < len(_LEVELS) else ""
+    return text(record.severity_text) or by_number
+
+
+_READ: Final[Mapping[int, Callable[[bytes, Allowance], _Told]]] = {
+    Kind.LOG: _native,
+    Kind.OTLP_LOGS: _opentelemetry,
+}
 
 
 def _view(stored: StoredLog, told: _Told) -> View:

@@ -35,6 +35,7 @@ _LISTS: Mapping[int, Lists] = {
     Kind.LOG: {7: {1: {}}},
     Kind.EVENT: {6: {}},
     Kind.OTLP_TRACES: {1: {1: {}}, 2: {2: {9: {}}}},
+    Kind.OTLP_LOGS: {1: {1: {}}, 2: {2: {6: {}}}},
     Kind.JVM_METRICS: _METRICS,
     Kind.CLR_METRICS: {1: {}},
     Kind.V2_JVM_METRICS: _METRICS,

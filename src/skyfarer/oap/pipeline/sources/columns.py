@@ -20,7 +20,7 @@ def text_of(attributes: pa.ListArray, key: str) -> pa.StringArray:
     empty, or neither text nor number."""
     flat = pc.list_flatten(attributes)
     here = pc.equal(pc.struct_field(flat, "key"), key)
-    texts = _texts(pc.struct_field(flat.filter(here), "value"))
+    texts = texts_of(pc.struct_field(flat.filter(here), "value"))
     rows = pc.list_parent_indices(attributes).filter(here).to_numpy()
     places = np.full(len(attributes), -1, dtype=np.int64)
     places[rows[::-1]] = np.arange(len(rows))[::-1]  # the first of a name is written last
@@ -32,7 +32,7 @@ def pairs_of(attributes: pa.ListArray, names: Mapping[str, str], form: pa.ListTy
     flat = pc.list_flatten(attributes)
     at = pc.index_in(pc.struct_field(flat, "key"), pa.array(list(names)))
     here = pc.is_valid(at)
-    texts = _texts(pc.struct_field(flat.filter(here), "value"))
+    texts = texts_of(pc.struct_field(flat.filter(here), "value"))
     told = pc.is_valid(texts)
     keys = pa.array(list(names.values())).take(at.filter(here).filter(told))
     rows = pc.list_parent_indices(attributes).filter(here).filter(told).to_numpy()
@@ -42,7 +42,7 @@ def pairs_of(attributes: pa.ListArray, names: Mapping[str, str], form: pa.ListTy
     return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=form)
 
 
-def _texts(values: pa.StructArray) -> pa.StringArray:
+def texts_of(values: pa.StructArray) -> pa.StringArray:
     """Of OTLP's values; null for what is empty, or neither text nor number."""
     words, number = (pc.struct_field(values, name) for name in ("string_value", "int_value"))
     digits = pc.if_else(pc.equal(number, 0), None, number.cast(pa.string()))

@@ -1,22 +1,30 @@
-"""Decoders of what one shape cannot say: a message inside a message, a span as a segment."""
+"""Decoders of what one shape cannot say: a message inside a message, OTLP's as an agent's."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.decode import DECODERS, Decoder
 from skyfarer.oap.pipeline.sources.otlp import segments_of
+from skyfarer.oap.pipeline.sources.otlp_logs import logs_of
 from skyfarer.oap.pipeline.sources.shapes import (
+    LOG,
+    LOG_RECORD,
     SEGMENT,
     SHAPES,
     SPAN,
     UPSTREAM_SEGMENT,
     V2_SEGMENT,
+    Shape,
 )
 from skyfarer.wire.rpc import Kind
 
 TRACE_IDS = "globalTraceIds"
+Made: TypeAlias = Callable[[pa.ListArray, pa.StructArray, pa.Schema], pa.RecordBatch]
 
 
 class UpstreamDecoder:
@@ -34,25 +42,33 @@ class UpstreamDecoder:
         return pa.RecordBatch.from_arrays([*inner.columns, outer[TRACE_IDS]], schema=self.schema)
 
 
-class SpanDecoder:
-    """OTLP: resource spans with exactly one span, which is how exports are cut, as segments."""
+class PartDecoder:
+    """OTLP: a resource with exactly one span or log, which is how exports are cut, as what an agent
+    would have sent. `made` is given the resources' attributes, the items, and the form of both."""
 
-    def __init__(self, name: str) -> None:
-        self._whole = DECODERS[name](SPAN)
-        self.schema: pa.Schema = DECODERS[name](SEGMENT).schema
+    def __init__(self, name: str, part: Shape, form: Shape, lists: tuple[str, str], made: Made):
+        self._whole = DECODERS[name](part)
+        self._scopes, self._items = lists
+        self._made = made
+        self.schema: pa.Schema = DECODERS[name](form).schema
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
         batch = self._whole.decode_all(payloads)
-        lists = [batch["scope_spans"]]
-        lists.append(pc.struct_field(pc.list_flatten(lists[0]), "spans"))
-        if not all(pc.all(pc.equal(pc.list_value_length(one), 1)).as_py() for one in lists):
-            raise ValueError("not one span")
-        return segments_of(batch, self.schema)
+        scopes = batch[self._scopes]
+        items = pc.struct_field(pc.list_flatten(scopes), self._items)
+        if not all(
+            pc.all(pc.equal(pc.list_value_length(one), 1)).as_py() for one in (scopes, items)
+        ):
+            raise ValueError("not one part")
+        resource = pc.struct_field(batch["resource"], "attributes")
+        return self._made(resource, pc.list_flatten(items), self.schema)
 
 
 def decoder_of(kind: int, name: str) -> Decoder:
     if kind == Kind.V2_SEGMENT:
         return UpstreamDecoder(name)
     if kind == Kind.OTLP_TRACES:
-        return SpanDecoder(name)
+        return PartDecoder(name, SPAN, SEGMENT, ("scope_spans", "spans"), segments_of)
+    if kind == Kind.OTLP_LOGS:
+        return PartDecoder(name, LOG_RECORD, LOG, ("scope_logs", "log_records"), logs_of)
     return DECODERS[name](SHAPES[kind])

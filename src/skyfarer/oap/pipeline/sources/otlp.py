@@ -49,23 +49,27 @@ _ENTRY: Final = (otlp.Span.SPAN_KIND_SERVER, otlp.Span.SPAN_KIND_CONSUMER)
 _EXIT: Final = (otlp.Span.SPAN_KIND_CLIENT, otlp.Span.SPAN_KIND_PRODUCER)
 
 
-def segments_of(spans: pa.RecordBatch, form: pa.Schema) -> pa.RecordBatch:
-    """Resource spans with one span each, as segments with the fields of that form.
-
-    A span without sound ids gets a segment without an id. KeyError for a field of the form that
-    is not made here.
-    """
-    resource = pc.struct_field(spans["resource"], "attributes")
-    span = pc.list_flatten(pc.struct_field(pc.list_flatten(spans["scope_spans"]), "spans"))
+def named(resource: pa.ListArray) -> tuple[pa.Array, pa.Array]:
+    """Service and instance, by the attributes of a resource."""
     service = pc.fill_null(text_of(resource, "service.name"), UNKNOWN_SERVICE)
     instance = pc.coalesce(
         text_of(resource, "service.instance.id"), text_of(resource, "host.name"), service
     )
+    return service, instance
+
+
+def segments_of(resource: pa.ListArray, span: pa.StructArray, form: pa.Schema) -> pa.RecordBatch:
+    """Each span as a segment with the fields of that form; `resource` are the attributes of each.
+
+    A span without sound ids gets a segment without an id. KeyError for a field of the form that
+    is not made here.
+    """
+    service, instance = named(resource)
     trace_id, span_id = pc.struct_field(span, "trace_id"), pc.struct_field(span, "span_id")
     within = form.field("spans").type
     fields = {
         "traceId": hex_texts([trace_id], [TRACE_ID_BYTES]),
-        "traceSegmentId": _segment_ids(trace_id, span_id),
+        "traceSegmentId": segment_ids(trace_id, span_id),
         "spans": list_of(
             struct_of(_span(span, within.value_type), within.value_type),
             np.ones(len(span), dtype=bool),
@@ -114,7 +118,7 @@ def _refs(span: pa.StructArray, form: pa.ListType) -> pa.ListArray:
     fields = {
         "refType": pa.array(np.full(count, UNTOLD, dtype=np.int32)),
         "traceId": hex_texts([trace_id], [TRACE_ID_BYTES]),
-        "parentTraceSegmentId": _segment_ids(trace_id, parent),
+        "parentTraceSegmentId": segment_ids(trace_id, parent),
         "parentSpanId": pa.array(np.zeros(count, dtype=np.int32)),
         **dict.fromkeys(("parentService", "parentServiceInstance", "parentEndpoint"), unknown),
         "networkAddressUsedAtPeer": unknown,
@@ -141,5 +145,5 @@ def _peers(attributes: pa.ListArray) -> pa.StringArray:
     return pc.coalesce(whole, host, text_of(attributes, "peer.service"), pa.scalar(""))
 
 
-def _segment_ids(trace_id: pa.BinaryArray, span_id: pa.BinaryArray) -> pa.StringArray:
+def segment_ids(trace_id: pa.BinaryArray, span_id: pa.BinaryArray) -> pa.StringArray:
     return hex_texts([trace_id, span_id], [TRACE_ID_BYTES, SPAN_ID_BYTES])

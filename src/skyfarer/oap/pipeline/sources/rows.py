@@ -1,10 +1,10 @@
 """A run of the queue as rows for Spark: a row for every record, always.
 
     sequence  the record's number in the queue
-    part      0; an OTLP export has a row for each of its spans, and this is the span's number
+    part      0; an OTLP export has a row for each span or log in it, and this is its number there
     kind      what it is (wire.rpc.Kind)
     reason    null, or why it cannot be analysed: such a record is parked, and stops nothing
-    data      null; of a span the bytes that are stored for it, since the queue has them in no piece
+    data      null; of such a part the bytes that are stored for it, which the queue has in no piece
     segment, properties, ping, …   the decoded message, in the column of its shape (`rare` ones as
               the only element of a list); the others null
     reports   of a message that is a measurement: the rows of sources that it became
@@ -28,10 +28,10 @@ import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
 from skyfarer.oap.pipeline.sources.decode import Decoder, decode
+from skyfarer.oap.pipeline.sources.exports import Cut, cut
 from skyfarer.oap.pipeline.sources.nested import decoder_of
 from skyfarer.oap.pipeline.sources.reports import REPORTS, TYPE, reports_of
 from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
-from skyfarer.oap.pipeline.sources.spans import Cut, cut
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
 from skyfarer.wire.rpc import Kind
 
@@ -45,6 +45,8 @@ INCOMPLETE = "incomplete: needs "
 IMPLAUSIBLE = f"implausible: a time before 1970, or above {TIME_MS_MAX} ms since then"
 UNKNOWN_KIND = "unknown_kind"
 
+EXPORTS = (int(Kind.OTLP_TRACES), int(Kind.OTLP_LOGS))
+"""Kinds whose records are cut into parts."""
 _STORED_TOO = {Kind.BROWSER_ERROR, Kind.METER, Kind.METER_COLLECTION}
 STORED = (frozenset(Kind) - {Kind.NONE} - SHAPES.keys()) | _STORED_TOO
 """Kinds that are stored as they came: those that nothing analyses, and what says more than its
@@ -126,9 +128,9 @@ def _damaged(run: Run, index: npt.NDArray[np.void]) -> pa.RecordBatch:
 def _rows_of(
     kind: int, sequences: Numbers, payloads: pa.BinaryArray, decoder: str
 ) -> Iterator[pa.RecordBatch]:
-    if kind == Kind.OTLP_TRACES:
+    if kind in EXPORTS:
         for chunk in cut(sequences.tolist(), payloads):
-            yield from _spans(chunk, decoder)
+            yield from _parts(kind, chunk, decoder)
     elif kind in SHAPES:
         yield from _decoded(kind, sequences, payloads, decoder)
     else:
@@ -137,9 +139,9 @@ def _rows_of(
         yield _assemble(sequences, kind, [reason] * len(sequences))
 
 
-def _spans(chunk: Cut, decoder: str) -> Iterator[pa.RecordBatch]:
+def _parts(kind: int, chunk: Cut, decoder: str) -> Iterator[pa.RecordBatch]:
     """The parts, and a row for every export that was not cut into any."""
-    kind, parts = Kind.OTLP_TRACES, pa.array(chunk.parts, pa.binary())
+    parts = pa.array(chunk.parts, pa.binary())
     numbers = np.asarray(chunk.numbers, dtype=np.int32)
     yield from _decoded(kind, np.asarray(chunk.sequences, np.int64), parts, decoder, numbers)
     uncut = {**dict.fromkeys(chunk.empty), **chunk.bad}

@@ -178,6 +178,23 @@ LOG = Shape(
     mended=frozenset({"KeyStringValuePair.key", "KeyStringValuePair.value"}),
 )
 """What a log is found by; its text is read where somebody looks at it."""
+LOG_RECORD = Shape(
+    column="log",
+    message="otlp_logs.ResourceLogs",
+    fields={
+        "otlp_logs.ResourceLogs": ("resource", "scope_logs"),
+        "otlp_trace.Resource": ("attributes",),
+        "otlp_logs.ScopeLogs": ("log_records",),
+        "otlp_logs.LogRecord": (
+            *("time_unix_nano", "severity_number", "severity_text", "attributes", "trace_id"),
+            *("span_id", "observed_time_unix_nano"),
+        ),
+        "otlp_trace.KeyValue": ("key", "value"),
+        "otlp_trace.AnyValue": ("string_value", "int_value"),
+    },
+    required=(),
+)
+"""Decoded by this, and then made a LOG."""
 EVENT = Shape(
     column="event",
     message="event.Event",
@@ -330,6 +347,7 @@ SHAPES: Mapping[int, Shape] = {
     Kind.OTLP_TRACES: SEGMENT,
     Kind.V2_SEGMENT: V2_SEGMENT,
     Kind.LOG: LOG,
+    Kind.OTLP_LOGS: LOG,
     Kind.EVENT: EVENT,
     Kind.METER: METER,
     Kind.METER_COLLECTION: METERS,

@@ -1,8 +1,8 @@
 """How much of the queue one micro-batch takes.
 
 Records are bounded by number, and by weight: what a record costs on its way through Spark. That is
-its bytes, but for an export of spans several times as much, since each span is a row and carries
-its resource along. After an outage a whole queue may wait, and must not come at once.
+its bytes, but for an export several times as much, since each span or log in it is a row that
+carries its resource along. After an outage a whole queue may wait, and must not come at once.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyfarer.base.units import MIB
-from skyfarer.oap.pipeline.sources.rows import INDEX
+from skyfarer.oap.pipeline.sources.rows import EXPORTS, INDEX
 from skyfarer.queue.reader import Reader
-from skyfarer.wire.rpc import Kind
 
 WEIGHT_MAX = 256 * MIB
 """More than 100,000 segments of 1.5 KB."""
@@ -26,7 +25,7 @@ def reach(queue: Reader, start: int, end: int, weight_max: int) -> int:
     left = weight_max
     for first, index in queue.indexes(start, end):
         entries = np.frombuffer(index, dtype=INDEX)
-        times = np.where(entries["kind"] == Kind.OTLP_TRACES, OF_EXPORT, 1)
+        times = np.where(np.isin(entries["kind"], EXPORTS), OF_EXPORT, 1)
         total = np.cumsum(entries["length"].astype(np.int64) * times)
         fits = int(np.searchsorted(total, left, side="right"))
         if fits < len(entries):

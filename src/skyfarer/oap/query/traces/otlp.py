@@ -110,21 +110,19 @@ def _peer(telling: Mapping[str, str]) -> str:
 
 
 def _tags(span: otlp.Span, allowance: Allowance) -> tuple[tuple[str, str], ...]:
-    tags = _pairs(span.attributes, allowance)
+    tags = pairs(span.attributes, allowance)
     if span.status.message:
         tags += (("otel.status_description", text(span.status.message)),)
     return tags
 
 
 def _log(event: otlp.Span.Event, allowance: Allowance) -> Log:
-    data = (("event", text(event.name)), *_pairs(event.attributes, allowance))
+    data = (("event", text(event.name)), *pairs(event.attributes, allowance))
     return Log(event.time_unix_nano // NANOS_OF_MS, data)
 
 
-def _pairs(
-    attributes: Iterable[otlp.KeyValue], allowance: Allowance
-) -> tuple[tuple[str, str], ...]:
-    return tuple((name(one.key), text(_shown(one.value))) for one in allowance.entries(attributes))
+def pairs(attributes: Iterable[otlp.KeyValue], allowance: Allowance) -> tuple[tuple[str, str], ...]:
+    return tuple((name(one.key), text(shown(one.value))) for one in allowance.entries(attributes))
 
 
 def _telling(attributes: Iterable[otlp.KeyValue]) -> dict[str, str]:
@@ -132,11 +130,11 @@ def _telling(attributes: Iterable[otlp.KeyValue]) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in attributes:
         if one.key in _NAMING:
-            found.setdefault(one.key, _shown(one.value))
+            found.setdefault(one.key, shown(one.value))
     return found
 
 
-def _shown(value: otlp.AnyValue) -> str:
+def shown(value: otlp.AnyValue) -> str:
     plain = _plain(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 

@@ -1,8 +1,9 @@
-"""OTLP exports, cut into spans.
+"""OTLP exports, cut into spans, or into logs.
 
 One record of the queue is a whole export: many spans of several resources. Parents and children
 come in different exports, so a span stands for itself: each becomes a `ResourceSpans` message of
-its own, its resource and scope as they came and nothing decoded on the way.
+its own, its resource and scope as they came and nothing decoded on the way. Exports of logs are
+built alike, with the same numbers, and a log is cut out the same way.
 
     export    | resource | scope | span a | span b | span c |
     part 0    | resource | scope | span a |
@@ -23,25 +24,25 @@ import pyarrow as pa
 from skyfarer.base.units import MIB
 from skyfarer.wire.split import framed, split_apart, split_repeated
 
-RESOURCE_SPANS = 1  # of an export
-SCOPE_SPANS = 2  # of resource spans
-SPANS = 2  # of scope spans
+RESOURCES = 1  # of an export: resource spans, or resource logs
+SCOPES = 2  # of a resource
+ITEMS = 2  # of a scope
 
-SPANS_MAX = 2**16
+ITEMS_MAX = 2**16
 """Of one export: 30 times what a collector sends by default."""
 PARTS_BYTES_MAX = 64 * MIB
 """Of one export, cut: each part repeats its resource, and a hostile one may be long."""
 CHUNK_BYTES = 8 * MIB
 """Parts are handed on when there are so many."""
-MALFORMED = "undecodable: not an export of spans"
-OVERSIZE = f"oversize: more than {SPANS_MAX} spans, or {PARTS_BYTES_MAX} bytes when cut into them"
+MALFORMED = "undecodable: not an export"
+OVERSIZE = f"oversize: more than {ITEMS_MAX} parts, or {PARTS_BYTES_MAX} bytes when cut into them"
 
 
 @dataclass
 class Cut:
     """Some exports: the place of each part in `sequences`, `numbers`, and the parts themselves.
 
-    `empty` are the exports without a span, `bad` those that were not cut, with the reason.
+    `empty` are the exports with nothing in them, `bad` those that were not cut, with the reason.
     """
 
     sequences: list[int] = field(default_factory=list)
@@ -73,26 +74,26 @@ def cut(sequences: Iterable[int], exports: pa.BinaryArray) -> Iterator[Cut]:
 
 
 def parts_of(export: bytes) -> list[bytes]:
-    """The export's spans in their order; ValueError, with the reason, when it cannot be cut."""
+    """What is in the export, in its order; ValueError, with the reason, when it cannot be cut."""
     parts: list[bytes] = []
     size = 0
-    for resource, scope, spans in _groups(export):
-        size += len(spans) * (len(resource) + len(scope)) + sum(map(len, spans))
-        if size > PARTS_BYTES_MAX or len(parts) + len(spans) > SPANS_MAX:
+    for resource, scope, items in _groups(export):
+        size += len(items) * (len(resource) + len(scope)) + sum(map(len, items))
+        if size > PARTS_BYTES_MAX or len(parts) + len(items) > ITEMS_MAX:
             raise ValueError(OVERSIZE)
-        parts += [resource + framed(SCOPE_SPANS, scope + framed(SPANS, span)) for span in spans]
+        parts += [resource + framed(SCOPES, scope + framed(ITEMS, item)) for item in items]
     return parts
 
 
 def _groups(export: bytes) -> Iterator[tuple[bytes, bytes, list[bytes]]]:
-    """(resource, scope, spans) of each scope, the first two with all that stands beside them."""
-    resources = split_repeated(export, RESOURCE_SPANS)
+    """(resource, scope, items) of each scope, the first two with all that stands beside them."""
+    resources = split_repeated(export, RESOURCES)
     if resources is None:
         raise ValueError(MALFORMED)
     for of_resource in resources:
-        resource, scopes = _apart(of_resource, SCOPE_SPANS)
+        resource, scopes = _apart(of_resource, SCOPES)
         for of_scope in scopes:
-            yield resource, *_apart(of_scope, SPANS)
+            yield resource, *_apart(of_scope, ITEMS)
 
 
 def _apart(message: bytes, number: int) -> tuple[bytes, list[bytes]]:

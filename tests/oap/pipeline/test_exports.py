@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skyfarer.oap.pipeline.sources import spans
-from skyfarer.oap.pipeline.sources.spans import parts_of
+from skyfarer.oap.pipeline.sources import exports
+from skyfarer.oap.pipeline.sources.exports import parts_of
 from skyfarer.wire.messages import otlp_trace as otlp
 
 BYTES = st.binary(max_size=8)
@@ -88,8 +88,8 @@ def test_an_export_that_is_cut_short_is_refused_whole(cut_off: int) -> None:
 
 
 def test_an_export_of_too_many_spans_is_refused_not_cut() -> None:
-    empty = [otlp.Span()] * spans.SPANS_MAX
-    assert len(parts_of(export(*empty))) == spans.SPANS_MAX
+    empty = [otlp.Span()] * exports.ITEMS_MAX
+    assert len(parts_of(export(*empty))) == exports.ITEMS_MAX
     with pytest.raises(ValueError, match=r"^oversize: "):
         parts_of(export(*empty, otlp.Span()))
 
