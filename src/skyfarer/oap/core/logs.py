@@ -6,7 +6,13 @@ A log's bytes are kept as they came; `kind` (wire.rpc.Kind) says how they are to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+LEVEL: Final = "level"
+"""The tag that holds a log's severity."""
+LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+NUMBERS_A_LEVEL: Final = 4
+"""OpenTelemetry numbers severities from 1 on, so many to each of the levels."""
 
 
 @dataclass(frozen=True)

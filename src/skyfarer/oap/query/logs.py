@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from skyfarer.oap.core.logs import LogCondition, LogReader, StoredLog
+from skyfarer.oap.core.logs import (
+    LEVEL,
+    LEVELS,
+    NUMBERS_A_LEVEL,
+    LogCondition,
+    LogReader,
+    StoredLog,
+)
 from skyfarer.oap.query import conditions, limits
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
@@ -28,8 +35,6 @@ from skyfarer.wire.rpc import Kind
 log = logging.getLogger(__name__)
 
 NONE: Final = "NONE"
-LEVEL: Final = "level"
-_LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _TYPES: Final = {"text": "TEXT", "json": "JSON", "yaml": "YAML"}
 _TOO_LARGE: Final = "some of these logs are too large to be shown together: ask for fewer at a time"
 
@@ -110,8 +115,8 @@ def _told(stored: StoredLog, allowance: Allowance) -> _Told:
         return _Told()
 
 
-def _native(bytes_: bytes, allowance: Allowance) -> _Told:
-    data = parsed(wire.LogData, bytes_)
+def _native(stored: bytes, allowance: Allowance) -> _Told:
+    data = parsed(wire.LogData, stored)
     tags, which = allowance.pairs(data.tags.data), data.body.WhichOneof("content")
     if which is None:
         return _Told(tags=tags)
@@ -119,9 +124,9 @@ def _native(bytes_: bytes, allowance: Allowance) -> _Told:
     return _Told(_TYPES[which], cut(content, limits.LOG_CHARS_MAX), tags)
 
 
-def _opentelemetry(bytes_: bytes, allowance: Allowance) -> _Told:
+def _opentelemetry(stored: bytes, allowance: Allowance) -> _Told:
     """One resource, one scope, one record. A body that is no text is shown as JSON."""
-    whole = parsed(otlp_logs.ResourceLogs, bytes_)
+    whole = parsed(otlp_logs.ResourceLogs, stored)
     records = [record for scope in whole.scope_logs for record in scope.log_records]
     if not records:
         return _Told()
@@ -135,8 +140,8 @@ def _opentelemetry(bytes_: bytes, allowance: Allowance) -> _Told:
 
 def _level(record: otlp_logs.LogRecord) -> str:
     """As it is written, else by its number."""
-    number = (record.severity_number - 1) // 4
-    by_number = _LEVELS[number] if 0 <= number < len(_LEVELS) else ""
+    number = (record.severity_number - 1) // NUMBERS_A_LEVEL
+    by_number = LEVELS[number] if 0 <= number < len(LEVELS) else ""
     return text(record.severity_text) or by_number
 
 

@@ -6,20 +6,14 @@ that logs are found by them. Attributes are its tags, and so is its severity, as
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfarer.oap.core.logs import LEVEL, LEVELS, NUMBERS_A_LEVEL
 from skyfarer.oap.pipeline.sources.columns import hex_texts, struct_of, text_of, texts_of
 from skyfarer.oap.pipeline.sources.otlp import TRACE_ID_BYTES, named, segment_ids
 from skyfarer.oap.pipeline.sources.shapes import NANOS_OF_MS
-
-LEVEL: Final = "level"
-LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-OF_A_LEVEL: Final = 4
-"""Numbers of severity, from 1 on."""
 
 
 def logs_of(resource: pa.ListArray, record: pa.StructArray, form: pa.Schema) -> pa.RecordBatch:
@@ -59,7 +53,7 @@ def _levels(record: pa.StructArray) -> pa.Array:
     written, number = (
         pc.struct_field(record, name) for name in ("severity_text", "severity_number")
     )
-    at = pc.divide(pc.subtract(number, 1), OF_A_LEVEL)
+    at = pc.divide(pc.subtract(number, 1), NUMBERS_A_LEVEL)
     known = pc.and_(pc.greater(number, 0), pc.less(at, len(LEVELS)))
     by_number = pa.array(LEVELS).take(pc.if_else(known, at, None))
     return pc.if_else(pc.equal(written, ""), by_number, written)
