@@ -9,9 +9,11 @@ page were imported for other tests.
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
 go first, as soon as Spark is prepared. The analysis, with JVMs of its own, begins when others have
-ended: a machine with too much to do at once does less of it. The queue fills what is left. Progress is shown as it comes, under
-the lane's name, and what a lane has to report when it ends. The names of what failed come last, for
-whoever is shown only the end. Arguments go to every lane's pytest.
+ended: a machine with too much to do at once does less of it. The queue fills what is left.
+
+Progress is shown as it comes, under the lane's name, and what a lane has to report when it ends.
+The names of what failed come last, for whoever is shown only the end. Arguments go to every lane's
+pytest.
 """
 
 from __future__ import annotations
@@ -128,6 +130,8 @@ class Run(threading.Thread):
             self._process.send_signal(signal.SIGINT)
 
     def _show(self, lines: list[str]) -> None:
+        if self._over:
+            return
         with printing:
             sys.stdout.writelines(f"{self.lane.name:9} | {line}" for line in lines)
             sys.stdout.flush()
@@ -155,6 +159,8 @@ def main(arguments: list[str]) -> int:
         run.join()
     passed = (0, NO_TESTS) if arguments else (0,)
     failed = [run.lane.name for run in runs.values() if run.code not in passed]
+    if runs[CHECK].code:
+        failed = [f"{CHECK}, and the tests were ended"]
     for run in runs.values():
         sys.stdout.writelines(run.broken)
     verdict = f"failed: {', '.join(failed)}" if failed else "all lanes passed"
