@@ -229,7 +229,7 @@ def test_ctrl_c_while_starting_stops_everything_it_started() -> None:
     children = psutil.Process(process.pid).children(recursive=True)
     assert children
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
 
     assert process.returncode == 0, errors
     assert errors == ""

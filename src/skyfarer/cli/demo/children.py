@@ -14,7 +14,8 @@ from pathlib import Path
 from skyfarer.base.errors import PermanentError
 from skyfarer.cli.demo.http import answers
 
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 120.0
+"""An OAP that is told to stop while Spark starts hears it when Spark has started."""
 READY_TIMEOUT_S = 180.0
 PROGRESS_INTERVAL_S = 5.0
 POLL_S = 0.2
