@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import grpc
 
+from satellite.faults.agents import RECONNECT
 from skyfarer.testing.programs import Oap
 from skyfarer.wire.messages import KeyIntValuePair, v2_register
 
@@ -81,7 +82,9 @@ class Fire:
         """All clients at once, until each has what it asked for."""
         # Each its own connection: grpcio would make one of channels that look alike.
         channels = [
-            grpc.aio.insecure_channel(f"127.0.0.1:{self._port}", options=[("fire", number)])
+            grpc.aio.insecure_channel(
+                f"127.0.0.1:{self._port}", options=[("fire", number), *RECONNECT]
+            )
             for number in range(CHANNELS)
         ]
         registries = [Registry(channel) for channel in channels]
