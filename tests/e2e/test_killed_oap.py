@@ -2,8 +2,8 @@
 asked for the id of a name is told one, always the same.
 
 A start takes long, so all deaths are died under both loads at once: an agent's segments, and two
-hundred old agents that register. Twice the whole process group is killed; once Spark's JVM alone,
-and then the OAP must not pretend: it ends by itself and says why.
+hundred old agents that register. Three times the whole process group is killed; once Spark's JVM
+alone, and then the OAP must not pretend: it ends by itself and says why.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def kill_jvm(oap: Oap) -> None:
 
 
 DEATHS: dict[int, tuple[int, Callable[[Oap], None]]] = {
-    60: (50, kill),
-    100: (3_000, kill_jvm),
-    140: (6_000, kill),
+    50: (50, kill),
+    90: (2_000, kill_jvm),
+    120: (4_000, kill),
+    150: (6_000, kill),
 }
 """In the middle of these calls, as soon as so many answers to those who register have come."""
 
