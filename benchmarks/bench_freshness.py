@@ -3,7 +3,8 @@
 A whole OAP as anyone starts it, receiver, Spark, storage and query, on the cores of this machine,
 beside the client that loads it: traces of the demo's kind at a steady rate, of their own time. The
 last trace of each call is asked for from the moment of its acknowledgement on until it is there.
-What comes in the first half minute is not counted: a JVM is slow until it has compiled itself.
+A JVM is slow until it has compiled itself, which takes one of two cores for more than a minute: the
+goal is for the time after that, and the minute before is told beside it.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from skyfarer.wire.rpc import FORWARD, Kind
 
 RATE = 2_000
 A_CALL = 100
-WARM_UP_S = 30
+START_S = 30
+WARM_UP_S = 90
 SECONDS = 90
-LOOK_EVERY_S = 0.02
+LOOK_EVERY_S = 0.1
+"""Each look is a query of the OAP's, and takes from the same cores."""
 P99_S_MAX = 3.0
 GIVE_UP_S = 60.0
 
@@ -43,14 +46,16 @@ class Watch(threading.Thread):
     def __init__(self, oap: Oap) -> None:
         super().__init__(daemon=True)
         self.taken: deque[tuple[str, float]] = deque()
-        self.spent_s: list[float] = []
+        self.spent_s: list[tuple[float, float]] = []
+        """When it was taken, and how long it was until it was seen."""
         self.over = threading.Event()
         self._oap = oap
 
     def run(self) -> None:
         while self.taken or not self.over.is_set():
             if self.taken and self._oap.trace(self.taken[0][0]):
-                self.spent_s.append(time.monotonic() - self.taken.popleft()[1])
+                _, taken_s = self.taken.popleft()
+                self.spent_s.append((taken_s, time.monotonic() - taken_s))
             else:
                 time.sleep(LOOK_EVERY_S)
 
@@ -75,7 +80,7 @@ async def send(port: int, due: list[Call], watch: Watch) -> int:
         await asyncio.sleep(max(0.0, begun_s + number * A_CALL / RATE - time.monotonic()))
         await client.send(FORWARD[Kind.SEGMENT], segments)
         sent += len(segments)
-        if number >= WARM_UP_S * RATE // A_CALL:
+        if number >= START_S * RATE // A_CALL:
             watch.taken.append((trace_id, time.monotonic()))
     await client.stop(1.0)
     return sent
@@ -107,12 +112,20 @@ def main() -> None:
         finally:
             oap.kill()
     assert books["delivered"] == sent, books
-    spent_s = sorted(watch.spent_s)
+    warm_s = begun_s + WARM_UP_S
+    early_s = sorted(spent_s for taken_s, spent_s in watch.spent_s if taken_s < warm_s)
+    spent_s = sorted(spent_s for taken_s, spent_s in watch.spent_s if taken_s >= warm_s)
     figure("freshness_rate", sent / took_s, "segments/s, all of them stored", at_least=0.95 * RATE)
     figure("freshness_oap_cpu", cores / took_s, "cores, receiver, JVM and workers")
-    figure("freshness_p50", spent_s[len(spent_s) // 2], "s from acknowledgement to GraphQL")
-    p99_s = spent_s[len(spent_s) * 99 // 100]
+    figure("freshness_early_p50", _at(early_s, 50), f"s, of the minute before {WARM_UP_S} s")
+    figure("freshness_early_p99", _at(early_s, 99), f"s, of the minute before {WARM_UP_S} s")
+    figure("freshness_p50", _at(spent_s, 50), "s from acknowledgement to GraphQL")
+    p99_s = _at(spent_s, 99)
     figure("freshness_p99", p99_s, "s from acknowledgement to GraphQL", at_most=P99_S_MAX)
+
+
+def _at(ascending: list[float], percent: int) -> float:
+    return ascending[len(ascending) * percent // 100]
 
 
 if __name__ == "__main__":

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
+from oap.pipeline.bench import BUCKET, NOON, PLAN, SETTINGS, SHOP, Bench, Calls
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Applied
+from skyfarer.oap.pipeline.ahead import Ahead
+from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.testing.traces import Caller, segment
 from skyfarer.wire.messages import (
     InstancePingPkg,
@@ -90,6 +94,31 @@ def test_spark_compiles_nothing_for_a_batch_like_the_one_before(
         bench.clock.seconds += 61.0
         times.append(compiled.getCount())
     assert 0 < times[1] == times[2]
+
+
+def test_batches_with_and_without_traces_follow_one_another(bench: Bench) -> None:
+    for name in "abcd":
+        bench.append(shop(name))
+        bench.apply()
+        for _ in "by":
+            ping = InstancePingPkg(service="shop", serviceInstance="shop-1")
+            bench.keep(Kind.INSTANCE_PING, ping)
+            bench.apply()
+    assert bench.calls() == {BUCKET: Calls(4, 40, 0)}
+
+
+def test_a_query_that_cannot_be_planned_fails_the_batch_that_asks_for_it(bench: Bench) -> None:
+    bench.append(shop("a"))
+    rows, wrong, ahead = bench.batch(0, 1), pa.table({"wrong": [1]}), Ahead(Metrics(PLAN, SETTINGS))
+    ahead.plan(rows, wrong)
+    with pytest.raises(AnalysisException, match="address"):
+        ahead.of(rows, wrong)
+    ahead.end()
+    ahead.plan(rows, bench.storage.aliases())
+    assert ahead.of(rows, bench.storage.aliases())["Service"].rows["service"].to_pylist() == [
+        "shop"
+    ]
+    ahead.end()
 
 
 def test_a_batch_with_a_gap_is_refused_and_stores_nothing(bench: Bench) -> None:

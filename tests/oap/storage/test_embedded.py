@@ -14,6 +14,7 @@ import pytest
 
 from contracts.storage_contract import NOON, StorageContract, batch, calls_of, delta, segment
 from skyfarer.base.errors import PermanentError
+from skyfarer.base.units import MIB
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
@@ -29,6 +30,38 @@ def test_raw_bytes_of_a_segment_are_stored_whole_with_their_kind(storage: Embedd
     storage.apply(batch(0, 1, [segment("a", data_binary=payload, kind=31)]))
     rows = storage._cursor().execute("SELECT data_binary, time_bucket, kind FROM segment_20261115")
     assert rows.fetchall() == [(payload, 20261115120000, 31)]
+
+
+def test_a_full_row_group_is_small(storage: EmbeddedStorage) -> None:
+    storage.apply(batch(0, 1, [segment(str(number)) for number in range(5000)]))
+    assert _row_groups(storage) == 3
+
+
+def test_a_file_with_large_row_groups_goes_on_with_small_ones(tmp_path: Path) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    for rows, at in ((122_880, 0), (2048, 1)):
+        storage = EmbeddedStorage(row_group_rows=rows)
+        storage.start(path, UTC)
+        storage.apply(batch(at, at + 1, [segment(f"{at}-{number}") for number in range(5000)]))
+        groups = _row_groups(storage)
+        assert len(storage.trace("t", 20_000, MIB)) == 5000 * (at + 1)
+        storage.stop()
+    assert groups == 4
+
+
+def _row_groups(storage: EmbeddedStorage) -> int:
+    cursor = storage._cursor()
+    cursor.execute("CHECKPOINT").fetchall()
+    query = "SELECT max(row_group_id) + 1 FROM pragma_storage_info('segment_20261115')"
+    return int(cursor.execute(query).fetchall()[0][0])
+
+
+def test_a_path_is_no_part_of_the_statement(tmp_path: Path) -> None:
+    path = tmp_path / "it's" / "skyfarer.duckdb"
+    storage = EmbeddedStorage()
+    storage.start(path, UTC)
+    storage.stop()
+    assert path.exists()
 
 
 def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:

@@ -55,7 +55,10 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
             ".FileSystemBasedCheckpointFileManager"
         ),
         # The analysis is one loop, and may be a larger method than Java compiles by itself.
+        # It shares few cores with the batches, and pauses of a gigabyte are short: no collector
+        # that works beside them all the time.
         "spark.driver.defaultJavaOptions": (
+            "-XX:+UseParallelGC "
             f"-Dlog4j2.configurationFile={LOG_SETTINGS} -XX:-DontCompileHugeMethods"
             + (archive.options(home / "bin" / "java") if java_options is None else java_options)
         ),

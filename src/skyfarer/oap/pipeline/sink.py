@@ -27,6 +27,7 @@ from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import Inventory, InventoryReader
 from skyfarer.oap.core.storage import Analysed, Deltas, Parked, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
+from skyfarer.oap.pipeline.ahead import Ahead
 from skyfarer.oap.pipeline.analysis.entry import told
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
@@ -93,6 +94,7 @@ class BatchSink:
         self._registry = registry
         self._clock = clock
         self._applied = applied
+        self._ahead = Ahead(metrics)
 
     def __call__(self, batch: DataFrame, _batch_id: int) -> None:
         started = self._clock.monotonic_s()
@@ -100,8 +102,10 @@ class BatchSink:
         first = self._storage.applied(partition)
         decoded = batch.persist()
         try:
+            self._ahead.plan(decoded, self._storage.aliases())
             self._apply(*self._fresh(decoded, first), first)
         finally:
+            self._ahead.end()
             decoded.unpersist()
         self._registry.inc(table.PIPELINE_BATCHES)
         spent_s = self._clock.monotonic_s() - started
@@ -212,7 +216,7 @@ class BatchSink:
         if places.num_rows:
             others = F.broadcast(fresh.sparkSession.createDataFrame(places))
             fresh = fresh.join(others, ["sequence", "part"], "left_anti")
-        found = self._metrics.of(fresh, self._storage.aliases()) if traced else {}
+        found = self._ahead.of(fresh, self._storage.aliases()) if traced else {}
         return together(found, self._metrics.of_reports(fresh, kinds)) if reported else found
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:

@@ -2,6 +2,8 @@
 
 A transaction of DuckDB is durable when `COMMIT` returns (its log is synced), and a killed process
 finds the last committed state. The file belongs to one process: a second one is refused by name.
+
+It is attached to a database in memory, since only so its row groups can be made small (ADR 017).
 """
 
 from __future__ import annotations
@@ -24,13 +26,18 @@ from skyfarer.oap.storage.embedded.slow import SlowReads
 from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
 
+ROW_GROUP_ROWS = 2048
+"""Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold one up for seconds."""
+_ATTACHED = "store"
+
 
 class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
     one DuckDB file."""
 
-    def __init__(self, memory_limit: str = "1GB") -> None:
+    def __init__(self, memory_limit: str = "1GB", row_group_rows: int = ROW_GROUP_ROWS) -> None:
         self._memory_limit = memory_limit
+        self._row_group_rows = row_group_rows
         self._writing = threading.Lock()
         self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -44,14 +51,18 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": self._memory_limit,
             "autoinstall_known_extensions": False,
+            "temp_directory": f"{path}.tmp",
         }
+        connection = duckdb.connect(config=config)
         try:
-            connection = duckdb.connect(str(path), config=config)
-        except duckdb.IOException as error:
+            connection.execute(_attaching(path, self._row_group_rows))
+        except (duckdb.IOException, duckdb.ResourceInUseException) as error:
+            connection.close()
             raise PermanentError(
                 f"cannot open the storage file {path}: {error}; if another OAP runs on it, "
                 "stop that one or set SKYFARER_DATA_DIR"
             ) from error
+        connection.execute(_USE)
         connection.execute(schema.FIXED)
         connection.execute(parked.DDL)
         connection.execute(tasks.DDL)
@@ -77,7 +88,7 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             raise PermanentError("the storage is not started")
-        return self._connection.cursor()
+        return self._connection.cursor().execute(_USE)
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -90,3 +101,11 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
                 cursor.rollback()
                 raise
             cursor.commit()
+
+
+_USE = f"USE {_ATTACHED}"
+
+
+def _attaching(path: Path, row_group_rows: int) -> str:
+    quoted = str(path).replace("'", "''")
+    return f"ATTACH '{quoted}' AS {_ATTACHED} (ROW_GROUP_SIZE {row_group_rows})"
