@@ -1,7 +1,7 @@
 """What traces say, planned while the records of the batch are still being read.
 
-To analyse and plan that query takes Spark a third of a small batch's time, on one core, and asks
-nothing of the data. Mostly it is the query that is wanted in the end; where records are left out
+To plan that query takes Spark a good part of a small batch's time, on one core, and asks nothing
+of the data. Mostly it is the query that is wanted in the end; where records are left out
 or translated another one is made.
 """
 

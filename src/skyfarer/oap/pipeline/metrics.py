@@ -22,20 +22,21 @@ from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import Traffic, attribute, wanted_by
 from skyfarer.oap.pipeline.folding import folded, together
 from skyfarer.oap.pipeline.lowering import Lowered, lowered
+from skyfarer.oap.pipeline.once import AnalysedOnce
 from skyfarer.oap.pipeline.sources.reports import sources_of
 
 
 class Metrics:
     """All that is asked of a batch at once, of one session: nothing is kept between batches but
-    the expressions, which are made at the first one, and the aliases while they are the same
-    table. One thread at a time."""
+    the queries, which are made at the first one; the one of traces again whenever the aliases are
+    another table. One thread at a time."""
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
         self._whole, self._plan = plan, plan.of(TRACED)
-        self._of_sources: dict[frozenset[str], tuple[Plan, Lowered]] = {}
+        self._of_sources: dict[frozenset[str], tuple[Plan, AnalysedOnce]] = {}
         self._settings = settings
         self._aliases: pa.Table | None = None
-        self._known: DataFrame | None = None
+        self._query: AnalysedOnce | None = None
 
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
         """What traces say, by source. Blocks for one job of Spark's."""
@@ -60,28 +61,29 @@ class Metrics:
         return reduce(together, (self._of(rows, sources) for sources in parts if sources), {})
 
     def _of(self, rows: DataFrame, sources: frozenset[str]) -> dict[str, Deltas]:
-        plan, lowered_plan = self._reports(sources)
-        emitted = self._reported.of(rows, sources)
-        return folded(lowered_plan.of(emitted).toArrow(), plan)
+        plan, query = self._reports(sources)
+        return folded(query.of(rows).toArrow(), plan)
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
-        if aliases is not self._aliases:
+        if self._query is None or aliases is not self._aliases:
             told = aliases is not None and aliases.num_rows
-            self._known = rows.sparkSession.createDataFrame(aliases) if told else None
+            known = rows.sparkSession.createDataFrame(aliases) if told else None
+            traffic, lowered_plan = self._expressions
+            self._query = AnalysedOnce(lambda some: lowered_plan.of(traffic.of(some, known)))
             self._aliases = aliases
-        traffic, lowered_plan = self._expressions
-        return lowered_plan.of(traffic.of(rows, self._known))
+        return self._query.of(rows)
 
     @cached_property
     def _reported(self) -> Reported:
         return Reported(self._settings.naming)
 
-    def _reports(self, sources: frozenset[str]) -> tuple[Plan, Lowered]:
+    def _reports(self, sources: frozenset[str]) -> tuple[Plan, AnalysedOnce]:
         if sources not in self._of_sources:
             plan = self._whole.of(sources)
             made = lowered(plan, reports.attribute, self._settings.apdex_ms)
-            self._of_sources[sources] = plan, made
+            query = AnalysedOnce(lambda rows: made.of(self._reported.of(rows, sources)))
+            self._of_sources[sources] = plan, query
         return self._of_sources[sources]
 
     @cached_property

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.base.clock import Clock
@@ -37,6 +37,7 @@ from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.inventory import registrations
 from skyfarer.oap.pipeline.logs import events_of, heard_of, logs_of
 from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.oap.pipeline.once import AnalysedOnce
 from skyfarer.oap.pipeline.outcomes import (
     checked_end,
     code,
@@ -169,11 +170,12 @@ class BatchSink:
         self._count(end - first, dropped, parked, kept)
 
     def _records(self, rows: DataFrame) -> pa.Table:
-        return rows.select(*self._told).toArrow()
+        return self._told.of(rows).toArrow()
 
     @cached_property
-    def _told(self) -> tuple[Column, ...]:
-        return told(self._settings.naming, self._settings.kept)
+    def _told(self) -> AnalysedOnce:
+        columns = told(self._settings.naming, self._settings.kept)
+        return AnalysedOnce(lambda rows: rows.select(*columns))
 
     def _one_form(
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]

@@ -1,0 +1,62 @@
+"""A query that Spark analyses once and is asked again of every batch.
+
+To resolve the names and types of a query takes Spark as long as to plan it, and all batches of a
+stream have the same columns, with the same identities. So the analysed plan of the first batch
+holds for the next one, with that batch's own plan in the place of the first's. Spark has no public
+door for this: plans are taken apart and put together through Py4J (ADR 006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+
+class AnalysedOnce:
+    """`make` builds the query: it may go on from the rows it is given in one line only, joined at
+    most with what stays the same. Rows whose columns have other identities are analysed anew, as
+    are all if Spark has made something else of the rows in the query."""
+
+    def __init__(self, make: Callable[[DataFrame], DataFrame]) -> None:
+        self._make = make
+        self._columns: Any = None
+        self._above: list[tuple[Any, list[Any]]] | None = None
+        """From the rows upwards: each operator, and what it has beside them."""
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """Nothing runs here."""
+        plan = _analysed(rows)
+        if self._above is None or not plan.output().equals(self._columns):
+            frame = self._make(rows)
+            self._columns, self._above = plan.output(), _above(plan, _analysed(frame))
+            return frame
+        session = rows.sparkSession
+        jvm: Any = session._jvm
+        for operator, beside in self._above:
+            plan = operator.withNewChildren(jvm.PythonUtils.toSeq([plan, *beside]))
+        plan.setAnalyzed()
+        made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+        return ClassicDataFrame(made, session)
+
+
+def _analysed(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
+
+
+def _above(rows: Any, query: Any) -> list[tuple[Any, list[Any]]] | None:
+    found = []
+    while not query.equals(rows):
+        children = _children(query)
+        if not children:
+            return None
+        found.append((query, children[1:]))
+        query = children[0]
+    return found[::-1]
+
+
+def _children(operator: Any) -> list[Any]:
+    children = operator.children()
+    return [children.apply(place) for place in range(children.size())]
