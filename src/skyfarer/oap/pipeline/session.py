@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from skyfarer.oap.pipeline import archive
-from skyfarer.oap.pipeline.java import java_home
+from skyfarer.oap.pipeline.java import collector, java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 CODEGEN_FIELDS_MAX = 1000
@@ -55,11 +55,10 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
             ".FileSystemBasedCheckpointFileManager"
         ),
         # The analysis is one loop, and may be a larger method than Java compiles by itself.
-        # It shares few cores with the batches, and pauses of a gigabyte are short: no collector
-        # that works beside them all the time.
+        # The collector has few cores to share, and a small heap: none that works all the time.
         "spark.driver.defaultJavaOptions": (
-            "-XX:+UseParallelGC "
-            f"-Dlog4j2.configurationFile={LOG_SETTINGS} -XX:-DontCompileHugeMethods"
+            f"{collector(os.environ)} -XX:-DontCompileHugeMethods"
+            f" -Dlog4j2.configurationFile={LOG_SETTINGS}"
             + (archive.options(home / "bin" / "java") if java_options is None else java_options)
         ),
     }

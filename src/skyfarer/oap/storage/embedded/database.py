@@ -27,8 +27,9 @@ from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
 
 ROW_GROUP_ROWS = 2048
-"""Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold one up for seconds."""
+"""Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold that one up."""
 _ATTACHED = "store"
+_USE = f"USE {_ATTACHED}"
 
 
 class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables):
@@ -101,9 +102,6 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
                 cursor.rollback()
                 raise
             cursor.commit()
-
-
-_USE = f"USE {_ATTACHED}"
 
 
 def _attaching(path: Path, row_group_rows: int) -> str:
