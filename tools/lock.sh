@@ -7,7 +7,7 @@ lock() {
   "$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml "$@"
 }
-lock --extra demo --extra kafka --group dev --output-file requirements.lock
+lock --extra demo --extra kafka --extra postgresql --extra zookeeper --extra etcd --group dev --output-file requirements.lock
 lock --extra java --output-file requirements-java.lock
 for client in agent otel; do
   "$bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
