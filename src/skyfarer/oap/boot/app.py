@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from skyfarer.base.errors import ConfigError, SkyfarerError
@@ -32,11 +32,15 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     core = next((p for p in providers if isinstance(p, CoreProvider)), None)
     if core is None:
         raise ConfigError("module 'core' is turned off, and nothing can run without it")
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda _signal, _frame: core.fate.end())
+    _on_signal(_told_to_stop)
     modules = Modules(providers, STOP_TIMEOUT_S)
     try:
         modules.start()
+        _on_signal(core.fate.end)
+    except _ToldToStop:
+        left = modules.stop(STOP_TIMEOUT_S)
+        log.info("stopped while starting")
+        return 1 if left else 0
     except ConfigError:
         raise
     except SkyfarerError as error:
@@ -49,6 +53,20 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     if failure:
         log.error("ended: %s", failure)
     return 1 if failure or left else 0
+
+
+class _ToldToStop(BaseException):
+    """By a signal, while it starts: whatever the main thread does then is broken off."""
+
+
+def _told_to_stop() -> None:
+    _on_signal(lambda: None)  # what has begun is being stopped: once is enough
+    raise _ToldToStop
+
+
+def _on_signal(act: Callable[[], None]) -> None:
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda _signal, _frame: act())
 
 
 def _ready(application: Application) -> str:

@@ -44,6 +44,8 @@ from skyfarer.telemetry.metrics import Registry
 FAILURES_MAX = 8
 """So many failures in a row at the same offset, and the job gives up."""
 PART = "analysis"
+_GONE = (Py4JError, Py4JNetworkError, OSError)
+"""What a call to Spark raises when its JVM is no more."""
 
 log = logging.getLogger(__name__)
 
@@ -121,10 +123,18 @@ class AnalysisJob:
         if self._session is None or self._stopping.is_set():
             return
         self._stopping.set()
-        if self._query is not None:
-            self._query.stop()
-        self._watch.join(timeout_s)
-        self._session.stop()
+        try:
+            if self._query is not None:
+                self._query.stop()
+            if self._watch.is_alive():
+                self._watch.join(timeout_s)
+            self._session.stop()
+        except _GONE as error:
+            log.warning(
+                "Spark ended before it was told to (%s), as it does when the whole process group"
+                " gets the signal; what was not applied is still in the queue",
+                type(error).__name__,
+            )
         self._consumer.stop()
         self._queue.stop()
 
@@ -178,7 +188,7 @@ class AnalysisJob:
             self._query.awaitTermination()
         except PySparkException as error:
             return _cause(error)
-        except (Py4JError, Py4JNetworkError, OSError) as error:
+        except _GONE as error:
             return f"Spark's JVM is gone ({type(error).__name__})"
         return "the query ended by itself"
 
