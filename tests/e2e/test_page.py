@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import grpc
 import pytest
@@ -102,5 +102,24 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     eventually(lambda: "balanced" in browser.text(".ledger"), 10, "a balanced ledger on the page")
     shots = Path(os.environ.get("SKYFARER_SHOTS", tmp_path))
     browser.screenshot(shots / "services.png")
+    see_a_failed_trace(browser, page_url, oap, shots)
     assert browser.console_errors() == []
     assert {urlsplit(address).hostname for address in browser.addresses()} <= {"127.0.0.1"}
+
+
+def see_a_failed_trace(browser: Browser, page_url: str, oap: Oap, shots: Path) -> None:
+    """From the search to the waterfall of the slowest that failed, by clicks."""
+    browser.open(f"{page_url}/traces?service=order&state=ERROR&order=BY_DURATION&last=1h")
+    browser.wait_for("failed traces", lambda: browser.text(".trace-row"))
+    lines = browser.text(".trace-row .chip").splitlines()
+    assert set(lines) == {"failed"}
+    browser.screenshot(shots / "traces.png")
+    browser.click(".trace-row")
+    browser.wait_for("the waterfall", lambda: browser.text(".fall-text"))
+    spans = oap.trace(parse_qs(urlsplit(browser.url()).query)["id"][0])
+    shown = browser.text(".fall-text").splitlines()
+    assert sorted(shown) == sorted(span["endpointName"] or span["type"] for span in spans)
+    assert f"{len(spans)} spans" in browser.text(".detail-note")
+    browser.click(".fall:has(.fall-bar.failed)")
+    browser.wait_for("the span", lambda: "failed" in browser.text(".span"))
+    browser.screenshot(shots / "trace.png")

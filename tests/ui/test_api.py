@@ -11,6 +11,7 @@ import pytest
 from skyfarer.base.errors import RetryableError
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.ui.api import SERVICES_SHOWN_MAX, OapAwayError, OapClient, OapRefusedError, Wanted
+from skyfarer.ui.model import Ledger as LedgerShown
 from skyfarer.ui.model import Overview
 
 
@@ -18,7 +19,18 @@ def ask(url: str, wanted: Wanted = Wanted()) -> Overview:  # noqa: B008
     async def once() -> Overview:
         client = OapClient(url)
         try:
-            return await client.overview(wanted)
+            return await client.overview((await client.status()).time, wanted)
+        finally:
+            await client.stop()
+
+    return asyncio.run(once())
+
+
+def books(url: str) -> LedgerShown | None:
+    async def once() -> LedgerShown | None:
+        client = OapClient(url)
+        try:
+            return (await client.status()).ledger
         finally:
             await client.stop()
 
@@ -27,7 +39,8 @@ def ask(url: str, wanted: Wanted = Wanted()) -> Overview:  # noqa: B008
 
 def test_an_oap_that_knows_nobody_has_a_time_a_ledger_and_no_service(oap):
     overview = ask(oap.url)
-    assert overview.ledger is not None and overview.ledger.balanced
+    ledger = books(oap.url)
+    assert ledger is not None and ledger.balanced
     assert (list(overview.shown), overview.selected, overview.vitals) == ([], None, {})
 
 
@@ -63,7 +76,7 @@ def test_no_more_than_the_bound_is_shown_and_the_rest_is_counted(oap):
 
 def test_a_ledger_that_does_not_balance_is_told(oap):
     oap.reader.books = Ledger(10, 5, 3, {"malformed": 1})
-    ledger = ask(oap.url).ledger
+    ledger = books(oap.url)
     assert ledger is not None
     assert (ledger.dropped, ledger.balanced) == (1, False)
 
@@ -85,7 +98,7 @@ def test_an_address_where_something_else_answers_is_refused():
         client = OapClient(f"http://127.0.0.1:{port}")
         async with listener:
             with pytest.raises(OapRefusedError, match="without a JSON answer"):
-                await client.overview(Wanted())
+                await client.status()
         await client.stop()
 
     async def teapot(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""The web page: what the services do, live, in a browser.
+"""The web pages: what the services do, live, in a browser.
 
 Contract: a client of the OAP's public HTTP API and of nothing else, so it can run anywhere and
 shows exactly what any other client would be told. Times are the server's. Nothing is loaded from

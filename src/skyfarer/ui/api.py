@@ -24,11 +24,8 @@ SERVICES_SHOWN_MAX = 40
 POINTS = WINDOW_MINUTES + 1
 LATEST_POINTS = 2
 
-_WHO = """
-query who {
-  getTimeInfo { timezone currentTimestamp }
-  listServices { name normal layers }
-}"""
+_TIME = "query time { getTimeInfo { timezone currentTimestamp } }"
+_SERVICES = "query services { listServices { id name normal layers } }"
 
 
 class OapAwayError(Exception):
@@ -37,6 +34,14 @@ class OapAwayError(Exception):
 
 class OapRefusedError(Exception):
     """The OAP answered, and said no; the text is its own."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """The server's time and books: what stands on top of every page."""
+
+    time: ServerTime
+    ledger: Ledger | None
 
 
 @dataclass(frozen=True)
@@ -59,19 +64,26 @@ class OapClient:
             await self._http.aclose()
             self._http = None
 
-    async def overview(self, wanted: Wanted) -> Overview:
-        """OapAwayError or OapRefusedError when it cannot be had."""
-        (who, ledger) = await asyncio.gather(self._graphql(_WHO, {}), self._ledger())
-        info = who["getTimeInfo"]
-        time = ServerTime.of(info["currentTimestamp"], info["timezone"])
-        services = sorted(map(_service, who["listServices"]), key=lambda service: service.name)
+    async def status(self) -> Status:
+        """OapAwayError or OapRefusedError when it cannot be had, as for everything here."""
+        (told, ledger) = await asyncio.gather(self.graphql(_TIME, {}), self._ledger())
+        info = told["getTimeInfo"]
+        return Status(ServerTime.of(info["currentTimestamp"], info["timezone"]), ledger)
+
+    async def services(self) -> list[Service]:
+        """All there are, by name."""
+        found = await self.graphql(_SERVICES, {})
+        return sorted(map(_service, found["listServices"]), key=lambda service: service.name)
+
+    async def overview(self, time: ServerTime, wanted: Wanted) -> Overview:
+        services = await self.services()
         matching = [s for s in services if wanted.filter.lower() in s.name.lower()]
         shown = matching[:SERVICES_SHOWN_MAX]
         selected = next((s for s in services if s.name == wanted.selected), None)
         if not wanted.selected and shown:
             selected = shown[0]
         vitals = await self._vitals(time, shown, selected)
-        return Overview(time, ledger, shown, len(matching), vitals, selected)
+        return Overview(time, shown, len(matching), vitals, selected)
 
     async def _vitals(
         self, time: ServerTime, shown: Sequence[Service], selected: Service | None
@@ -85,7 +97,7 @@ class OapClient:
             variables[f"d{number}"] = time.duration(
                 POINTS if service == selected else LATEST_POINTS
             )
-        data = await self._graphql(_metrics_document(len(asked)), variables)
+        data = await self.graphql(_metrics_document(len(asked)), variables)
         return {service.name: _vitals(data, number) for number, service in enumerate(asked)}
 
     async def _ledger(self) -> Ledger | None:
@@ -102,7 +114,7 @@ class OapClient:
             books["balanced"],
         )
 
-    async def _graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    async def graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         body = {"query": query, "variables": variables}
         answer = _object(await self._send("POST", "/graphql", body))
         if answer.get("errors"):
@@ -133,7 +145,7 @@ def _object(response: httpx.Response) -> dict[str, Any]:
 
 
 def _service(entry: Mapping[str, Any]) -> Service:
-    return Service(entry["name"], entry["normal"] is not False, tuple(entry["layers"]))
+    return Service(entry["id"], entry["name"], entry["normal"] is not False, tuple(entry["layers"]))
 
 
 def _metrics_document(services: int) -> str:

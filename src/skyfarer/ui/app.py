@@ -7,14 +7,18 @@ import signal
 import socket
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from nicegui import app as pages
 from nicegui import ui
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.ui.api import OapClient
+from skyfarer.ui.listing import Question, asked
+from skyfarer.ui.logs import LogsPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
+from skyfarer.ui.traces import SearchPage, TracePage
+from skyfarer.ui.traces.model import Search
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +33,18 @@ def create(oap_url: str) -> FastAPI:
     @ui.page("/")
     def services(service: str = "") -> None:
         ServicesPage(client, service).build()
+
+    @ui.page("/traces")
+    def traces(request: Request) -> None:
+        SearchPage(client, asked(Search, request.query_params)).build()
+
+    @ui.page("/trace")
+    def trace(id: str = "") -> None:
+        TracePage(client, id).build()
+
+    @ui.page("/logs")
+    def logs(request: Request) -> None:
+        LogsPage(client, asked(Question, request.query_params)).build()
 
     pages.on_shutdown(client.stop)
     application = FastAPI(openapi_url=None)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from nicegui import ui
 
+from skyfarer.ui.boxes import box
 from skyfarer.ui.charts import CALLS, LATENCY, Look, options
 from skyfarer.ui.model import (
     WINDOW_MINUTES,
@@ -16,7 +17,6 @@ from skyfarer.ui.model import (
     latency_text,
     share_text,
 )
-from skyfarer.ui.services import box
 
 
 class ServiceDetail:

@@ -1,12 +1,15 @@
-"""The top of the page: product, server time, the ledger, light or dark."""
+"""The top of a page: product, the pages there are, server time, the ledger, light or dark."""
 
 from __future__ import annotations
 
 from nicegui import ui
 
+from skyfarer.ui.api import Status
+from skyfarer.ui.boxes import box
 from skyfarer.ui.marks import LOGO, THEME
-from skyfarer.ui.model import Ledger, Overview, count_text
-from skyfarer.ui.services import box
+from skyfarer.ui.model import Ledger, count_text
+
+PLACES = {"/": "Services", "/traces": "Traces", "/logs": "Logs"}
 
 _TOGGLE_THEME = """() => {
   const dark = !document.body.classList.contains("body--dark");
@@ -21,11 +24,18 @@ if (theme !== null) setDark(theme === "dark");
 
 
 class Header:
-    def __init__(self) -> None:
+    """`path` is the page that it stands on."""
+
+    def __init__(self, path: str) -> None:
         with box("top", tag="header"):
             with box("brand"):
                 ui.html(LOGO, sanitize=False).classes("logo")
                 ui.label("Skyfarer").classes("brand-name")
+            with box("places", tag="nav").props('aria-label="Pages"'):
+                for place, name in PLACES.items():
+                    here = place == path
+                    link = ui.link(name, place).classes("place here" if here else "place")
+                    link.props(f"aria-current={'page' if here else 'false'}")
             self._ledger = _LedgerLine()
             with box("top-right"):
                 self._pulse = box("pulse", "live")
@@ -35,10 +45,10 @@ class Header:
                 theme.props('type=button aria-label="Light or dark" title="Light or dark"')
                 theme.on("click", js_handler=_TOGGLE_THEME)
 
-    def show(self, overview: Overview) -> None:
+    def show(self, status: Status) -> None:
         self._pulse.classes(remove="away")
-        self._time.set_text(overview.time.now.strftime("%H:%M:%S %z"))
-        self._ledger.show(overview.ledger)
+        self._time.set_text(status.time.now.strftime("%H:%M:%S %z"))
+        self._ledger.show(status.ledger)
 
     def away(self) -> None:
         self._pulse.classes(add="away")

@@ -16,6 +16,7 @@ Values = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Service:
+    id: str
     name: str
     normal: bool
     layers: tuple[str, ...]
@@ -98,7 +99,6 @@ class Overview:
     """All that one refresh brought. `shown` are the services with vitals, `total` all there are."""
 
     time: ServerTime
-    ledger: Ledger | None
     shown: Sequence[Service]
     total: int
     vitals: Mapping[str, Vitals]

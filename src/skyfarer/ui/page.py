@@ -1,37 +1,28 @@
-"""The services page: puts the parts together and refreshes them."""
+"""The services page: the list, and the chosen one in full."""
 
 from __future__ import annotations
 
-from importlib import resources
-from urllib.parse import urlencode
-
 from nicegui import ui
 
-from skyfarer.ui.api import OapAwayError, OapClient, OapRefusedError, Wanted
+from skyfarer.ui.api import OapClient, Status, Wanted
+from skyfarer.ui.boxes import box
 from skyfarer.ui.detail import ServiceDetail
-from skyfarer.ui.header import REMEMBERED_THEME, Header
+from skyfarer.ui.frame import Page, told
 from skyfarer.ui.model import Overview
-from skyfarer.ui.services import ServiceList, box
-from skyfarer.ui.states import Banner, Empty
-
-REFRESH_S = 2.0
+from skyfarer.ui.services import ServiceList
+from skyfarer.ui.states import Empty
 
 
-class ServicesPage:
-    """One browser's page. A refresh that fails leaves what is shown, dimmed, and says so on top."""
+class ServicesPage(Page[Overview]):
+    path = "/"
 
     def __init__(self, client: OapClient, service: str) -> None:
-        self._client = client
+        super().__init__(client)
         self._wanted = Wanted(selected=service)
-        self._known = False
 
-    def build(self) -> None:
-        ui.add_css(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
-        ui.run_javascript(REMEMBERED_THEME)
-        self._header = Header()
-        self._banner = Banner()
+    def body(self) -> None:
         self._empty = Empty()
-        with box("work", tag="main") as self._work:
+        with box("work") as self._work:
             self._list = ServiceList(self._choose, self._search)
             with box("side"):
                 self._missing = ui.label().classes("state-text missing")
@@ -40,38 +31,20 @@ class ServicesPage:
                     self._detail = ServiceDetail()
         for part in (self._empty.element, self._work, self._missing):
             part.set_visibility(False)
-        ui.timer(REFRESH_S, self._refresh)
 
-    async def _refresh(self) -> None:
+    async def find(self, status: Status) -> Overview | None:
         wanted = self._wanted
-        try:
-            overview = await self._client.overview(wanted)
-        except OapAwayError as reason:
-            self._away(f"No answer from the OAP at {self._client.url} ({reason}).")
-        except OapRefusedError as reason:
-            self._away(f"The OAP at {self._client.url} cannot answer: {str(reason).rstrip('.')}.")
-        else:
-            if wanted == self._wanted:
-                self._show(overview)
+        overview = await self._client.overview(status.time, wanted)
+        return overview if wanted == self._wanted else None
 
-    def _away(self, what: str) -> None:
-        left = " What you see is the last it said." if self._known else ""
-        self._banner.say(f"{what} Trying again every {REFRESH_S:g} s.{left}")
-        self._header.away()
-        self._work.classes(add="stale")
-
-    def _show(self, overview: Overview) -> None:
-        self._known = True
-        self._banner.say("")
-        self._work.classes(remove="stale")
-        self._header.show(overview)
-        anyone = bool(overview.total or self._wanted.filter or overview.selected)
+    def show(self, found: Overview) -> None:
+        anyone = bool(found.total or self._wanted.filter or found.selected)
         self._empty.element.set_visibility(not anyone)
         self._work.set_visibility(anyone)
-        self._list.show(overview)
-        self._detail.show(overview)
-        self._detail_box.set_visibility(overview.selected is not None)
-        missing = anyone and overview.selected is None and bool(self._wanted.selected)
+        self._list.show(found)
+        self._detail.show(found)
+        self._detail_box.set_visibility(found.selected is not None)
+        missing = anyone and found.selected is None and bool(self._wanted.selected)
         self._missing.set_visibility(missing)
         self._missing.set_text(
             f"No service is named “{self._wanted.selected}”. Choose one from the list."
@@ -79,9 +52,9 @@ class ServicesPage:
 
     async def _choose(self, name: str) -> None:
         self._wanted = Wanted(self._wanted.filter, name)
-        ui.navigate.history.replace("?" + urlencode({"service": name}))
-        await self._refresh()
+        told({"service": name})
+        await self.refresh()
 
     async def _search(self, text: str) -> None:
         self._wanted = Wanted(text, self._wanted.selected)
-        await self._refresh()
+        await self.refresh()

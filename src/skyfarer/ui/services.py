@@ -6,14 +6,11 @@ from collections.abc import Callable
 
 from nicegui import ui
 
+from skyfarer.ui.boxes import box
 from skyfarer.ui.charts import sparkline
 from skyfarer.ui.model import Overview, Service, Vitals, count_text, failing_text, latency_text
 
 FILTER_FROM = 8
-
-
-def box(*classes: str, tag: str = "div") -> ui.element:
-    return ui.element(tag).classes(" ".join(classes))
 
 
 class ServiceList:

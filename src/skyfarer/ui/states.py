@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from skyfarer.ui.services import box
+from skyfarer.ui.boxes import box
 
 COLLECTOR = "127.0.0.1:11800"
 

@@ -1,0 +1,80 @@
+"""What all pages have in common: the top, the way to the others, the refreshing.
+
+A refresh that fails leaves what is shown, dimmed, and says so above it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import resources
+from typing import ClassVar, Generic, TypeVar
+from urllib.parse import urlencode
+
+from nicegui import ui
+
+from skyfarer.ui.api import OapAwayError, OapClient, OapRefusedError, Status
+from skyfarer.ui.boxes import box
+from skyfarer.ui.header import REMEMBERED_THEME, Header
+from skyfarer.ui.states import Banner
+
+REFRESH_S = 2.0
+
+Found = TypeVar("Found")
+
+
+class Page(ABC, Generic[Found]):
+    """One browser's page. `build` once; then `find` and `show` again and again."""
+
+    path: ClassVar[str]
+
+    def __init__(self, client: OapClient) -> None:
+        self._client = client
+        self._known = False
+
+    @abstractmethod
+    def body(self) -> None:
+        """Its widgets, inside of the frame."""
+
+    @abstractmethod
+    async def find(self, status: Status) -> Found | None:
+        """What is to be shown; None where nothing has to change."""
+
+    @abstractmethod
+    def show(self, found: Found) -> None: ...
+
+    def build(self) -> None:
+        ui.add_css(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
+        ui.run_javascript(REMEMBERED_THEME)
+        self._header = Header(self.path)
+        self._banner = Banner()
+        with box("page", tag="main") as self._page:
+            self.body()
+        ui.timer(REFRESH_S, self.refresh)
+
+    async def refresh(self) -> None:
+        try:
+            status = await self._client.status()
+            found = await self.find(status)
+        except OapAwayError as reason:
+            self._away(f"No answer from the OAP at {self._client.url} ({reason}).")
+        except OapRefusedError as reason:
+            self._away(f"The OAP at {self._client.url} cannot answer: {str(reason).rstrip('.')}.")
+        else:
+            self._known = True
+            self._banner.say("")
+            self._page.classes(remove="stale")
+            self._header.show(status)
+            if found is not None:
+                self.show(found)
+
+    def _away(self, what: str) -> None:
+        left = " What you see is the last it said." if self._known else ""
+        self._banner.say(f"{what} Trying again every {REFRESH_S:g} s.{left}")
+        self._header.away()
+        self._page.classes(add="stale")
+
+
+def told(address: Mapping[str, str]) -> None:
+    """Puts it into the browser's address, without what is empty: a link to what is shown."""
+    ui.navigate.history.replace("?" + urlencode({k: v for k, v in address.items() if v}))

@@ -1,0 +1,166 @@
+"""Pages that search: a form, what it found, and pages of that.
+
+What is asked for is in the browser's address, so that it can be sent to somebody. The list is
+renewed more slowly than the rest, and only drawn when it has changed: it should not run away under
+the reader's hand.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from nicegui import ui
+
+from skyfarer.ui import fields
+from skyfarer.ui.api import OapClient, Status
+from skyfarer.ui.boxes import box
+from skyfarer.ui.fields import Field
+from skyfarer.ui.frame import Page, told
+from skyfarer.ui.picker import Picker
+from skyfarer.ui.window import Window
+
+ROUNDS_BETWEEN = 5
+"""Refreshes of the page for one of the list."""
+
+TEXT_MAX: Final = 1_000
+NUMBERS: Final = ("page", "min_ms", "max_ms")
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is looked for. Others add fields; `address` has those that differ from the usual."""
+
+    window: Window = field(default_factory=Window)
+    service: str = ""
+    tags: str = ""
+    trace_id: str = ""
+    page: int = 1
+
+    def address(self) -> dict[str, str]:
+        usual = type(self)()
+        names = [name for name in self.__dataclass_fields__ if name != "window"]
+        changed = {name: getattr(self, name) for name in names}
+        told = {
+            name: str(value)
+            for name, value in changed.items()
+            if value is not None and value != getattr(usual, name)
+        }
+        return {**told, **self.window.address()}
+
+
+@dataclass(frozen=True)
+class Listed(Generic[Row]):
+    """A page of what was found. `missing` says what is not shown and why; `more`: whether there
+    may be another page."""
+
+    rows: tuple[Row, ...]
+    services: tuple[str, ...]
+    more: bool
+    missing: str = ""
+
+
+Asked = TypeVar("Asked", bound=Question)
+
+
+class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
+    nothing: ClassVar[str]
+
+    def __init__(self, client: OapClient, asked: Asked) -> None:
+        super().__init__(client)
+        self._asked = asked
+        self._rounds = 0
+        self._shown: Listed[Row] | None = None
+
+    @abstractmethod
+    def form(self, asked: Asked) -> Mapping[str, Field]:
+        """The fields beside service and time, by the question's names."""
+
+    @abstractmethod
+    async def search(self, status: Status, asked: Asked) -> Listed[Row]: ...
+
+    @abstractmethod
+    def lines(self, rows: Sequence[Row], status: Status) -> None:
+        """Draws them where it is called."""
+
+    def body(self) -> None:
+        with box("panel", "form"):
+            self._service = fields.services(self._asked.service)
+            self._fields = {"service": self._service, **self.form(self._asked)}
+            Picker(self._asked.window, lambda window: self._ask({"window": window}))
+        for one in self._fields.values():
+            one.on_value_change(self._changed)
+        self._none = ui.label().classes("state-text missing")
+        with box("panel", "list") as self._panel:
+            self._missing = ui.label().classes("muted note")
+            self._rows = box("list-rows")
+            with box("pages"):
+                self._newer = fields.button("‹ Back", lambda: self._turn(-1))
+                self._number = ui.label().classes("muted")
+                self._older = fields.button("Next ›", lambda: self._turn(1))
+        self._panel.set_visibility(False)
+
+    async def find(self, status: Status) -> tuple[Status, Listed[Row]] | None:
+        self._rounds += 1
+        if self._shown is not None and self._rounds % ROUNDS_BETWEEN:
+            return None
+        asked = self._asked
+        found = await self.search(status, asked)
+        return (status, found) if asked == self._asked else None
+
+    def show(self, found: tuple[Status, Listed[Row]]) -> None:
+        status, listed = found
+        if listed == self._shown:
+            return
+        self._shown = listed
+        fields.offer(self._service, listed.services, self._asked.service)
+        self._panel.set_visibility(bool(listed.rows))
+        self._none.set_text("" if listed.rows else self._why_none())
+        self._missing.set_text(listed.missing)
+        self._rows.clear()
+        with self._rows:
+            self.lines(listed.rows, status)
+        self._number.set_text(f"page {self._asked.page}")
+        self._newer.set_enabled(self._asked.page > 1)
+        self._older.set_enabled(listed.more)
+
+    def _why_none(self) -> str:
+        return "There are no more. Go back a page." if self._asked.page > 1 else self.nothing
+
+    def _turn(self, pages: int) -> None:
+        self._ask({"page": self._asked.page + pages})
+
+    def _changed(self) -> None:
+        self._ask({name: _told(field) for name, field in self._fields.items()} | {"page": 1})
+
+    def _ask(self, changed: Mapping[str, Any]) -> None:
+        asked = replace(self._asked, **{"page": 1, **changed})
+        if asked != self._asked:
+            self._asked, self._shown = asked, None
+            told(asked.address())
+            ui.timer(0, self.refresh, once=True)
+
+
+def asked(kind: type[Asked], address: Mapping[str, str]) -> Asked:
+    """The question of an address. What cannot be read is the usual: it may be cut or mistyped."""
+    usual, found = kind(), dict[str, Any]()
+    for name in usual.__dataclass_fields__:
+        text = address.get(name, "")[:TEXT_MAX]
+        if name in NUMBERS:
+            found[name] = int(text) if _NUMBER.fullmatch(text) else getattr(usual, name)
+        elif text and name != "window":
+            found[name] = text
+    window = Window.of(*(address.get(name, "") for name in ("last", "start", "end")))
+    return replace(usual, **{**found, "page": max(found["page"], 1), "window": window})
+
+
+def _told(field: Field) -> str | int | None:
+    if isinstance(field, ui.number):
+        return None if field.value is None else int(field.value)
+    return str(field.value or "").strip()

@@ -1,0 +1,50 @@
+"""The search for traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from urllib.parse import quote
+
+from nicegui import ui
+
+from skyfarer.ui import fields
+from skyfarer.ui.api import Status
+from skyfarer.ui.boxes import box
+from skyfarer.ui.listing import Listed, ListPage
+from skyfarer.ui.model import latency_text
+from skyfarer.ui.traces import api
+from skyfarer.ui.traces.model import ORDERS, STATES, Search, TraceRow
+
+
+class SearchPage(ListPage[Search, TraceRow]):
+    path = "/traces"
+    nothing = "No trace fits. Look at a longer time, or ask for less."
+
+    def form(self, asked: Search) -> Mapping[str, fields.Field]:
+        return {
+            "state": fields.choice("State", STATES, asked.state),
+            "order": fields.choice("Order", ORDERS, asked.order),
+            "min_ms": fields.number("At least, ms", asked.min_ms),
+            "max_ms": fields.number("At most, ms", asked.max_ms),
+            "tags": fields.text("Tags", asked.tags, "http.method=GET, …"),
+            "trace_id": fields.text("Trace id", asked.trace_id),
+        }
+
+    async def search(self, status: Status, asked: Search) -> Listed[TraceRow]:
+        return await api.search(self._client, status.time, asked)
+
+    def lines(self, rows: Sequence[TraceRow], status: Status) -> None:
+        for row in rows:
+            _line(row, status)
+
+
+def _line(row: TraceRow, status: Status) -> None:
+    began = datetime.fromtimestamp(row.start_ms / 1000, status.time.now.tzinfo)
+    target = f"/trace?id={quote(row.trace_id, safe='')}"
+    with ui.link(target=target).classes("trace-row"):
+        box("mark", "mark-failed" if row.is_error else "mark-good")
+        ui.label(row.endpoint).classes("trace-name")
+        ui.label("failed" if row.is_error else "").classes("chip chip-failing")
+        ui.label(latency_text(row.duration_ms)).classes("trace-duration")
+        ui.label(began.strftime("%m-%d %H:%M:%S.%f")[:-3]).classes("muted trace-start")
