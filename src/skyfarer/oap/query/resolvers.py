@@ -17,6 +17,7 @@ from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
 from skyfarer.oap.query.limits import ENDPOINTS_MAX
 from skyfarer.oap.query.logs import Logs
+from skyfarer.oap.query.topology import Topologies
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
 
@@ -58,6 +59,7 @@ class Resolvers:
         self._clock = clock
         self._zone = zone
         self._expressions = Expressions(reader, plan, zone)
+        self._topologies = Topologies(reader)
         self._traces = Traces(reader, inventories)
         self._logs = Logs(reader)
         self._events = Events(reader)
@@ -72,6 +74,7 @@ class Resolvers:
             "listInstances": self.instances,
             "findEndpoint": self.endpoints,
             "execExpression": self.expression,
+            **self._topologies.table(),
             **self._traces.table(),
             **self._logs.table(),
             **self._events.table(),
