@@ -59,6 +59,7 @@ WEIGHTS = {
     "queryTraceTagAutocompleteKeys": 100,
     "queryTraceTagAutocompleteValues": 100,
     "queryLogs": 500,
+    "queryLogsByName": 500,
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
