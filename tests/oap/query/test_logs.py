@@ -254,3 +254,23 @@ def test_a_log_of_opentelemetry_shows_its_body_its_severity_and_its_attributes(s
         ("NONE", "", []),
         ("NONE", "", []),
     ]
+
+
+def test_logs_may_be_asked_for_by_the_names_of_whom_they_are_of(shelf, eight, fresh):
+    shelf.put_logs(
+        told(fresh, eight, "one", serviceInstance="i1", endpoint="/a"),
+        told(fresh, eight + 1, "two", serviceInstance="i2", endpoint="/a"),
+    )
+    query = QUERY_LOGS.replace("LogQueryCondition", "LogQueryConditionByName")
+    query = query.replace("queryLogs(condition:", "queryLogs: queryLogsByName(condition:")
+
+    def by_name(**asked: Any) -> list[str]:
+        logs = shelf.ask(query, condition=condition(**asked))["queryLogs"]["logs"]
+        return [one["content"] for one in logs]
+
+    service = {"serviceName": fresh}
+    assert by_name(service=service) == ["two", "one"]
+    assert by_name(instance={**service, "instanceName": "i1"}) == ["one"]
+    assert by_name(endpoint={**service, "endpointName": "/a"}, queryOrder="ASC") == ["one", "two"]
+    assert by_name(service={**service, "layer": "VIRTUAL_CACHE"}) == []
+    assert shelf.errors(query) == ["the condition is missing"]

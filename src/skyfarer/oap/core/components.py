@@ -1,13 +1,30 @@
-"""Components: what library a span was made by, as agents number them (SkyWalking's library)."""
+"""Components: what library a span was made by, as agents number them (SkyWalking's library).
+
+A client's library tells what it speaks to (`Jedis` is used with Redis), and of the components that
+a service was seen with, the one nearest to its own code says most of it (SpringMVC, not TCP).
+"""
 
 from __future__ import annotations
 
 UNKNOWN = "Unknown"
+PRIORITY = 50
 
 
 def component_named(component_id: int) -> str:
     """The library's name; `Unknown` for 0 and for a number nobody knows."""
     return _NAMES.get(component_id, UNKNOWN)
+
+
+def server_named(component_id: int) -> str:
+    """What stands at the other end of a client's library; the library's own name where that is
+    not known to differ."""
+    name = component_named(component_id)
+    return _SERVERS.get(name, name)
+
+
+def priority_of(name: str) -> int | None:
+    """The higher, the nearer to the service's own code; None for what is no component's name."""
+    return _PRIORITIES.get(name, PRIORITY) if name in _KNOWN else None
 
 
 # Number and name in turn; a name has no blanks.
@@ -61,3 +78,57 @@ _LIBRARY = """
 
 _WORDS = _LIBRARY.split()
 _NAMES = {int(number): name for number, name in zip(_WORDS[::2], _WORDS[1::2], strict=True)}
+_KNOWN = frozenset((UNKNOWN, *_NAMES.values()))
+
+# A server, then the libraries of its clients.
+_CLIENTS = """
+MongoDB mongodb-driver
+RocketMQ rocketMQ-producer rocketMQ-consumer
+Kafka kafka-producer kafka-consumer
+ActiveMQ activemq-producer activemq-consumer
+RabbitMQ rabbitmq-producer rabbitmq-consumer
+Pulsar pulsar-producer pulsar-consumer
+EventMesh eventmesh-producer eventmesh-consumer
+amqp amqp-producer amqp-consumer
+kafka-consumer spring-kafka-consumer
+PostgreSQL postgresql-jdbc-driver Npgsql Npgsql.EntityFrameworkCore.PostgreSQL Psychopg AsyncPG
+Mysql mysql-connector-java MySqlConnector Pomelo.EntityFrameworkCore.MySql Mysqli PyMysql GoMysql
+Mysql MysqlClient
+Redis Jedis FreeRedis StackExchange.Redis Redisson Lettuce Predis AIORedis GoRedis
+Memcached Xmemcached Spymemcached
+H2 h2-jdbc-driver
+SqlServer SqlClient EntityFrameworkCore.SqlServer mssql-jdbc-driver
+InMemoryDatabase EntityFrameworkCore.InMemory
+SQLite EntityFrameworkCore.Sqlite
+Elasticsearch transport-client rest-high-level-client
+Solr SolrJ
+Cassandra cassandra-java-driver
+Mariadb mariadb-jdbc
+InfluxDB influxdb-java
+ClickHouse ClickHouse-jdbc-driver
+Apache-Kylin Apache-Kylin-jdbc-driver
+Impala Impala-jdbc-driver
+LDAP spring-ldap
+GenAI spring-ai-unknown spring-ai-anthropic spring-ai-aws-bedrock spring-ai-azure-openai
+GenAI spring-ai-cohere spring-ai-deepseek spring-ai-gcp-genai spring-ai-gcp-vertex-ai
+GenAI spring-ai-mistral-ai spring-ai-openai spring-ai-huggingface spring-ai-minimax
+GenAI spring-ai-ollama spring-ai-zhipu-ai
+"""
+_SERVERS = {
+    client: server
+    for server, *clients in map(str.split, _CLIENTS.strip().splitlines())
+    for client in clients
+}
+_PRIORITIES = {
+    UNKNOWN: 0,
+    "tcp": 10,
+    "ztunnel": 10,
+    "tls": 11,
+    "mtls": 12,
+    "rpc": 20,
+    "http": 45,
+    "amqp": 45,
+    "https": 46,
+    "SpringMVC": 60,
+    "Struts2": 60,
+}

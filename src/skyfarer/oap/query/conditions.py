@@ -1,9 +1,11 @@
-"""What conditions of lists have in common: pages and tags."""
+"""What conditions have in common: pages, tags, and entities by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.layers import layer_named
 from skyfarer.oap.core.traces import TAG_SEPARATOR
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.errors import QueryError
@@ -30,3 +32,17 @@ def tags(asked: Sequence[Mapping[str, str | None]]) -> Iterator[str]:
         if tag.get("value") is None:
             raise QueryError(f"the tag {tag['key']!r} needs a value to be searched for")
         yield f"{tag['key']}{TAG_SEPARATOR}{tag['value']}"
+
+
+def service_id(named: Mapping[str, str | None]) -> str:
+    """A conjectured service is told by its layer; one without a layer is a real one."""
+    layer = named.get("layer")
+    return ids.service_id(str(named["serviceName"]), layer_named(layer).normal if layer else True)
+
+
+def instance_id(named: Mapping[str, str | None]) -> str:
+    return ids.instance_id(service_id(named), str(named["instanceName"]))
+
+
+def endpoint_id(named: Mapping[str, str | None]) -> str:
+    return ids.endpoint_id(service_id(named), str(named["endpointName"]))

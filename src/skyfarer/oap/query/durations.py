@@ -94,6 +94,12 @@ class Duration:
         return _bucket(self.end, Step.MINUTE) + last
 
     @property
+    def buckets(self) -> tuple[int, int]:
+        """The first and the last of the step's own; of seconds the minutes they fall in."""
+        digits = _MINUTES.get(self.step, (1, 0, 1))[0]
+        return self.start_minute // digits, self.end_minute // digits
+
+    @property
     def seconds(self) -> tuple[int, int]:
         """The first and the last second bucket."""
         if self.step is Step.SECOND:

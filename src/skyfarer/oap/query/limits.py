@@ -42,6 +42,9 @@ LOG_TAGS_MAX = 100_000  # of one page
 LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
 TAGS_ASKED_MAX = 32
 TAGS_PROPOSED_MAX = 100  # as the original's default
+TOPOLOGY_SERVICES_MAX = 1_000  # asked for by id
+TOPOLOGY_CALLS_MAX = 10_000  # of one map
+TOPOLOGY_DAYS_MAX = 3_660
 TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
 TEXT_CHARS_MAX = 64 * KIB  # of a tag, or a log of a span
@@ -56,9 +59,21 @@ WEIGHTS = {
     "queryTraceTagAutocompleteKeys": 100,
     "queryTraceTagAutocompleteValues": 100,
     "queryLogs": 500,
+    "queryLogsByName": 500,
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
+    **dict.fromkeys(
+        (
+            *("getGlobalTopology", "getServiceTopology", "getServiceTopologyByName"),
+            *("getServicesTopology", "getServicesTopologyByNames"),
+            *("getServiceInstanceTopology", "getServiceInstanceTopologyByName"),
+        ),
+        200,
+    ),
+    "getEndpointDependencies": 50,  # SkyWalking's page asks for those of many endpoints at once
+    "getEndpointDependenciesByName": 50,
+    "getEndpointTopology": 50,
 }
 
 # Parsed documents are remembered, since clients send the same few again and again.

@@ -57,6 +57,7 @@ class Logs:
     def table(self) -> dict[str, Callable[..., object]]:
         return {
             "queryLogs": self.page,
+            "queryLogsByName": self.page_by_name,
             "supportQueryLogsByKeywords": lambda: False,
             "queryLogTagAutocompleteKeys": self.tag_keys,
             "queryLogTagAutocompleteValues": self.tag_values,
@@ -76,12 +77,28 @@ class Logs:
             "logs": [_view(one, _told(one, allowance)) for one in found],
         }
 
+    def page_by_name(
+        self, condition: Mapping[str, Any] | None = None, debug: bool | None = None
+    ) -> View:
+        return self.page(None if condition is None else {**condition, **_ids(condition)})
+
     def tag_keys(self, duration: Mapping[str, str]) -> list[str]:
         return self._reader.log_tag_keys(Duration.of(duration).seconds, limits.TAGS_PROPOSED_MAX)
 
     def tag_values(self, tagKey: str, duration: Mapping[str, str]) -> list[str]:  # noqa: N803
         between = Duration.of(duration).seconds
         return self._reader.log_tag_values(tagKey, between, limits.TAGS_PROPOSED_MAX)
+
+
+def _ids(condition: Mapping[str, Any]) -> dict[str, str]:
+    makers = {
+        "serviceId": ("service", conditions.service_id),
+        "serviceInstanceId": ("instance", conditions.instance_id),
+        "endpointId": ("endpoint", conditions.endpoint_id),
+    }
+    return {
+        field: made(condition[key]) for field, (key, made) in makers.items() if condition.get(key)
+    }
 
 
 def _condition(condition: Mapping[str, Any]) -> LogCondition:

@@ -18,3 +18,13 @@ def part_name(part_id: str) -> str:
         return ids.decode_part_id(part_id)[1]
     except ValueError:
         return part_id
+
+
+def service_of(part_id: str) -> str:
+    """The id of the service that an instance or endpoint belongs to."""
+    return part_id.partition("_")[0]
+
+
+def is_real(service_id: str) -> bool:
+    """False for what agents only conjecture."""
+    return service_id.endswith(".1")

@@ -9,34 +9,22 @@ from typing import Any
 from skyfarer import __version__
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import InventoryReader
-from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.core.storage import Endpoint, Instance, Reader, Service
+from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.query import unkept
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
-from skyfarer.oap.query.limits import ENDPOINTS_MAX
 from skyfarer.oap.query.logs import Logs
+from skyfarer.oap.query.metadata import Metadata
+from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.topology import Topologies
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
 
 # The protocol this room speaks: swctl picks its documents by it (≥ 9 metadata v2, ≥ 10.2 endpoints
 # by duration), so our own version comes second.
 PROTOCOL_VERSION = "10.4.0"
-
-_LANGUAGES = {
-    "java": "JAVA",
-    "dotnet": "DOTNET",
-    ".net": "DOTNET",
-    "nodejs": "NODEJS",
-    "node.js": "NODEJS",
-    "python": "PYTHON",
-    "ruby": "RUBY",
-    "go": "GO",
-    "golang": "GO",
-    "lua": "LUA",
-    "php": "PHP",
-}
 
 View = dict[str, object]
 
@@ -52,12 +40,15 @@ class Resolvers:
         clock: Clock,
         zone: tzinfo,
         inventories: InventoryReader | None = None,
+        retention: Retention | None = None,
     ) -> None:
-        self._reader = reader
         self._health = health
         self._clock = clock
         self._zone = zone
+        self._retention = retention or Retention()
+        self._metadata = Metadata(reader)
         self._expressions = Expressions(reader, plan, zone)
+        self._topologies = Topologies(reader)
         self._traces = Traces(reader, inventories)
         self._logs = Logs(reader)
         self._events = Events(reader)
@@ -67,14 +58,15 @@ class Resolvers:
             "version": self.version,
             "checkHealth": self.check_health,
             "getTimeInfo": self.time_info,
-            "listLayers": self.layers,
-            "listServices": self.services,
-            "listInstances": self.instances,
-            "findEndpoint": self.endpoints,
+            "getRecordsTTL": self._retention.records,
+            "getMetricsTTL": self._retention.metrics,
             "execExpression": self.expression,
+            **self._metadata.table(),
+            **self._topologies.table(),
             **self._traces.table(),
             **self._logs.table(),
             **self._events.table(),
+            **unkept.table(),
         }
 
     def version(self) -> str:
@@ -88,31 +80,6 @@ class Resolvers:
         offset = datetime.fromtimestamp(now_ms / 1000, self._zone).strftime("%z")
         return {"timezone": offset[:5], "currentTimestamp": now_ms}
 
-    def layers(self) -> list[str]:
-        return [layer.name for layer in Layer if layer is not Layer.UNDEFINED]
-
-    def services(self, layer: str | None = None) -> list[View]:
-        return [_service(service) for service in self._reader.services(layer or None)]
-
-    def instances(self, duration: Mapping[str, str], serviceId: str) -> list[View]:  # noqa: N803
-        span = Duration.of(duration)
-        found = self._reader.instances(serviceId, span.start_minute, span.end_minute)
-        return [_instance(instance) for instance in found]
-
-    def endpoints(
-        self,
-        serviceId: str,  # noqa: N803
-        limit: int,
-        keyword: str | None = None,
-        duration: Mapping[str, str] | None = None,
-    ) -> list[View]:
-        span = Duration.of(duration) if duration is not None else None
-        if limit < 1:
-            return []
-        between = (span.start_minute, span.end_minute) if span else None
-        found = self._reader.endpoints(serviceId, keyword or "", min(limit, ENDPOINTS_MAX), between)
-        return [_endpoint(endpoint) for endpoint in found]
-
     def expression(
         self,
         expression: str,
@@ -122,31 +89,6 @@ class Resolvers:
         dumpDBRsp: bool | None = None,  # noqa: N803
     ) -> View:
         return _result(self._expressions.evaluate(expression, entity, Duration.of(duration)))
-
-
-def _service(service: Service) -> View:
-    return {
-        "id": service.id,
-        "name": service.name,
-        "group": service.group,
-        "shortName": service.short_name,
-        "layers": service.layers,
-        "normal": service.normal,
-    }
-
-
-def _instance(instance: Instance) -> View:
-    return {
-        "id": instance.id,
-        "name": instance.name,
-        "attributes": [{"name": name, "value": value} for name, value in instance.attributes],
-        "language": _LANGUAGES.get(instance.language.lower(), "UNKNOWN"),
-        "instanceUUID": instance.id,
-    }
-
-
-def _endpoint(endpoint: Endpoint) -> View:
-    return {"id": endpoint.id, "name": endpoint.name}
 
 
 def _result(result: ExpressionResult) -> View:

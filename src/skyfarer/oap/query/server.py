@@ -22,6 +22,7 @@ from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door, Posts
 from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
+from skyfarer.oap.query.retention import Retention
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
@@ -56,8 +57,8 @@ class QueryServer:
     before storage. `stop` lets requests in flight end within its time and closes the port; it is
     safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
-    loop. `plan` has the metrics that can be asked for. `tls` makes an `ssl.SSLContext`, for
-    HTTP/1.1; it is asked once.
+    loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept.
+    `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class QueryServer:
         *,
         plan: Plan,
         inventories: InventoryReader | None = None,
+        retention: Retention | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
     ) -> None:
@@ -79,7 +81,7 @@ class QueryServer:
         self._listener = listener
         self._ledger = ledger
         self._health = health
-        resolvers = Resolvers(reader, plan, health, clock, zone, inventories)
+        resolvers = Resolvers(reader, plan, health, clock, zone, inventories, retention)
         self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
         self._tls = tls

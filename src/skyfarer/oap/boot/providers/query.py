@@ -14,6 +14,7 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.query.retention import Retention
 from skyfarer.oap.query.server import QueryServer
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 
@@ -46,6 +47,7 @@ class QueryProvider(Provider):
             node.zone,
             plan=analysis.service(Plan),
             inventories=modules.find("storage").service(InventoryReader),
+            retention=Retention(node.config.recordDataTTL, node.config.metricsDataTTL),
             posts=modules.find("receiver-sharing-server").service(Posted).front,
             tls=tls.context if tls is not None else None,
         )
