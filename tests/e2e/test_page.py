@@ -33,6 +33,8 @@ MINUTES = 26
 TRACES_A_MINUTE = 40
 CHARTS = (".chart-service_cpm canvas", ".chart-service_resp_time canvas")
 
+CALLS = {"gateway → order", "order → stock"}
+
 
 @pytest.fixture
 def satellite_port(tmp_path: Path, oap: Oap) -> Iterator[int]:
@@ -102,9 +104,19 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     eventually(lambda: "balanced" in browser.text(".ledger"), 10, "a balanced ledger on the page")
     shots = Path(os.environ.get("SKYFARER_SHOTS", tmp_path))
     browser.screenshot(shots / "services.png")
+    see_the_map(browser, page_url, shots)
     see_a_failed_trace(browser, page_url, oap, shots)
     assert browser.console_errors() == []
     assert {urlsplit(address).hostname for address in browser.addresses()} <= {"127.0.0.1"}
+
+
+def see_the_map(browser: Browser, page_url: str, shots: Path) -> None:
+    browser.open(f"{page_url}/map?last=1h")
+    browser.wait_for("the calls", lambda: browser.text(".call-row"))
+    calls = [" ".join(line.split()) for line in browser.texts(".call-ends")]
+    assert set(calls) >= CALLS
+    browser.wait_for("a drawn map", lambda: browser.ink(".map canvas") > 500)
+    browser.screenshot(shots / "map.png")
 
 
 def see_a_failed_trace(browser: Browser, page_url: str, oap: Oap, shots: Path) -> None:

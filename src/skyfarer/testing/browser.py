@@ -50,9 +50,9 @@ return ink;
 """
 
 # In one step, so that a page that redraws itself meanwhile cannot pull the element away.
-_TEXT = """
+_TEXTS = """
 const found = [...document.querySelectorAll(arguments[0])].filter((e) => e.checkVisibility());
-return found.map((element) => element.innerText.trim()).join("\\n");
+return found.map((element) => element.innerText.trim());
 """
 
 
@@ -92,7 +92,12 @@ class Browser:
 
     def text(self, selector: str = "body") -> str:
         """What a reader sees there, all matches in order; empty when there are none."""
-        return str(self.script(_TEXT, selector))
+        return "\n".join(self.texts(selector))
+
+    def texts(self, selector: str) -> list[str]:
+        """The same, match by match."""
+        found: list[str] = self.script(_TEXTS, selector)
+        return found
 
     def click(self, selector: str) -> None:
         """A real click of the mouse; an element that is just being redrawn is looked up again."""

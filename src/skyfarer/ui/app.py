@@ -15,10 +15,12 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.ui.api import OapClient
 from skyfarer.ui.listing import Question, asked
 from skyfarer.ui.logs import LogsPage
+from skyfarer.ui.map import MapPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
 from skyfarer.ui.traces import SearchPage, TracePage
 from skyfarer.ui.traces.model import Search
+from skyfarer.ui.window import Window
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,10 @@ def create(oap_url: str) -> FastAPI:
     @ui.page("/")
     def services(service: str = "") -> None:
         ServicesPage(client, service).build()
+
+    @ui.page("/map")
+    def whole_map(last: str = "", start: str = "", end: str = "") -> None:
+        MapPage(client, Window.of(last, start, end)).build()
 
     @ui.page("/traces")
     def traces(request: Request) -> None:

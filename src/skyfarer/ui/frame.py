@@ -78,3 +78,7 @@ class Page(ABC, Generic[Found]):
 def told(address: Mapping[str, str]) -> None:
     """Puts it into the browser's address, without what is empty: a link to what is shown."""
     ui.navigate.history.replace("?" + urlencode({k: v for k, v in address.items() if v}))
+
+
+def service_link(name: str) -> str:
+    return "/?" + urlencode({"service": name})

@@ -1,0 +1,5 @@
+"""The map: who calls whom, live."""
+
+from skyfarer.ui.map.page import MapPage
+
+__all__ = ["MapPage"]

@@ -1,0 +1,51 @@
+"""The map as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skyfarer.ui.model import FAILING_BELOW_SLA, SLOW_FROM_MS
+
+
+@dataclass(frozen=True)
+class Vital:
+    """Of the last full minutes; None where nothing was counted."""
+
+    cpm: int | None = None
+    resp_time_ms: int | None = None
+    sla: int | None = None
+
+    @property
+    def failing(self) -> bool:
+        return self.sla is not None and self.sla < FAILING_BELOW_SLA
+
+    @property
+    def slow(self) -> bool:
+        return (self.resp_time_ms or 0) >= SLOW_FROM_MS
+
+
+@dataclass(frozen=True)
+class Node:
+    id: str
+    name: str
+    type: str
+    is_real: bool
+    vital: Vital = Vital()
+
+
+@dataclass(frozen=True)
+class Call:
+    id: str
+    source: str
+    target: str
+    at_server: bool
+    vital: Vital = Vital()
+
+
+@dataclass(frozen=True)
+class Map:
+    """`hidden` nodes are more than can be drawn; their calls are left out too."""
+
+    nodes: tuple[Node, ...]
+    calls: tuple[Call, ...]
+    hidden: int = 0

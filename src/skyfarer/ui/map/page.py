@@ -1,0 +1,79 @@
+"""The page of the map: the graph, and every call as a line that can be read and clicked."""
+
+from __future__ import annotations
+
+from nicegui import events, ui
+
+from skyfarer.ui.api import OapClient, Status
+from skyfarer.ui.boxes import box
+from skyfarer.ui.frame import Page, service_link, told
+from skyfarer.ui.map import chart
+from skyfarer.ui.map.api import whole_map
+from skyfarer.ui.map.model import Call, Map
+from skyfarer.ui.picker import Picker
+from skyfarer.ui.window import Window
+
+
+class MapPage(Page[Map]):
+    path = "/map"
+
+    def __init__(self, client: OapClient, window: Window) -> None:
+        super().__init__(client)
+        self._window = window
+        self._shown: Map | None = None
+
+    def body(self) -> None:
+        with box("map-head"):
+            self._facts = ui.label().classes("muted")
+            Picker(self._window, self._look_at)
+        self._none = ui.label().classes("state-text missing")
+        with box("panel", "map") as self._panel:
+            self._chart = ui.echart({}, on_point_click=self._clicked).classes("map-canvas")
+        with box("panel", "list") as self._list:
+            self._calls = box("list-rows")
+        for part in (self._panel, self._list):
+            part.set_visibility(False)
+
+    async def find(self, status: Status) -> Map | None:
+        window = self._window
+        found = await whole_map(self._client, status.time, window)
+        return found if window == self._window else None
+
+    def show(self, found: Map) -> None:
+        if found == self._shown:
+            return
+        self._shown = found
+        for part in (self._panel, self._list):
+            part.set_visibility(bool(found.nodes))
+        self._none.set_text("" if found.nodes else "No calls in this time. Look at a longer one.")
+        hidden = f", {found.hidden} more services are not drawn" if found.hidden else ""
+        self._facts.set_text(f"{len(found.nodes)} services, {len(found.calls)} calls{hidden}")
+        self._chart.style(f"height: {chart.height(found)}px")
+        self._chart.options.clear()
+        self._chart.options.update(chart.options(found))
+        self._chart.update()
+        names = {node.id: node.name for node in found.nodes}
+        self._calls.clear()
+        with self._calls:
+            for call in found.calls:
+                _line(call, names)
+
+    def _look_at(self, window: Window) -> None:
+        self._window, self._shown = window, None
+        told(window.address())
+        ui.timer(0, self.refresh, once=True)
+
+    def _clicked(self, event: events.EChartPointClickEventArguments) -> None:
+        nodes = self._shown.nodes if self._shown is not None else ()
+        if event.data_type == "node" and event.data_index < len(nodes):
+            ui.navigate.to(service_link(nodes[event.data_index].name))
+
+
+def _line(call: Call, names: dict[str, str]) -> None:
+    with box("call-row"):
+        with box("call-ends"):
+            ui.link(names[call.source], service_link(names[call.source])).classes("call-end")
+            ui.label("→").classes("muted")
+            ui.link(names[call.target], service_link(names[call.target])).classes("call-end")
+        ui.label("failing" if call.vital.failing else "").classes("chip chip-failing")
+        ui.label(chart.facts(call.vital)).classes("muted call-facts")
