@@ -3,8 +3,9 @@
     bring(cursor, "incoming", rows)     a temporary table of the transaction, and its rows
 
 A text of PostgreSQL has no NUL character (U+0000): each becomes U+FFFD here, as a byte that is no
-UTF-8 does elsewhere. Bytes (`binary`) are stored as they are. Dictionaries are taken apart; a map
-becomes two columns, its keys and `<name>` + VALUES, its values.
+UTF-8 does elsewhere, and in every text that a statement binds (`Text`). Bytes (`binary`) are stored
+as they are. Dictionaries are taken apart; a map becomes two columns, its keys and its values
+(`<name>` + VALUES).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pgpq
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
+from psycopg.types.string import StrDumperUnknown
 
 ROWS_PER_WRITE: Final = 4096
 """Encoded at once: what is sent meanwhile need not be held in memory twice."""
@@ -24,6 +26,18 @@ COLLATED: Final = 'COLLATE "C"'
 _NUL, _INSTEAD = "\x00", "�"
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
+
+
+class Text(StrDumperUnknown):
+    """Of a bound parameter."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(told(obj))
+
+
+def told(text: str) -> str:
+    """As it is stored."""
+    return text.replace(_NUL, _INSTEAD)
 
 
 def bring(cursor: Cursor, table: str, rows: pa.Table) -> None:

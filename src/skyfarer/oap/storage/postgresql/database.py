@@ -20,10 +20,15 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.postgresql import schema
-from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks
+from skyfarer.oap.storage.postgresql.copying import Cursor, Text
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
-from skyfarer.oap.storage.postgresql.recording import RecordWrites
+from skyfarer.oap.storage.postgresql.inventory import Inventories
+from skyfarer.oap.storage.postgresql.parked import ParkedTables
+from skyfarer.oap.storage.postgresql.reads import Reads
+from skyfarer.oap.storage.postgresql.tasks import AgentTables
+from skyfarer.oap.storage.postgresql.writes import Writes
+from skyfarer.oap.storage.seen import Seen
 
 READ_TIMEOUT_S: Final = 10.0
 CONNECT_S: Final = 5
@@ -47,7 +52,10 @@ _CONNECTION: Final[Mapping[str, Any]] = {
 _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 
-class PostgresStorage(RecordWrites):
+_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL)
+
+
+class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
     one database, in the schema that the connection finds first."""
 
@@ -58,6 +66,7 @@ class PostgresStorage(RecordWrites):
         self._pool_size = pool_size
         self._read_timeout_s = read_timeout_s
         self._applying = threading.Lock()
+        self._tables, self._seen = {}, Seen()
         self._readers: _Pool | None = None
         self._writers: _Pool | None = None
 
@@ -65,13 +74,14 @@ class PostgresStorage(RecordWrites):
         if self._writers is not None:
             return
         self._zone = zone
+        self._tables, self._seen, self._aliases_read = {}, Seen(), None
         with told("connect to"):
             psycopg.connect(make_conninfo(self._conninfo, **_CONNECTION)).close()
         self._readers = self._pool(self._pool_size, _read_only(self._read_timeout_s))
         self._writers = self._pool(WRITERS_MAX, _writing)
         try:
             with self._transaction() as cursor:
-                schema.install(cursor, [schema.FIXED])
+                schema.install(cursor, _FIXED)
         except BaseException:
             self.stop()
             raise
@@ -139,6 +149,7 @@ def _writing(connection: psycopg.Connection[Any]) -> None:
 
 def _bound(connection: psycopg.Connection[Any], settings: Mapping[str, object]) -> None:
     connection.prepare_threshold = PREPARED_AFTER
+    connection.adapters.register_dumper(str, Text)
     idle = {"idle_in_transaction_session_timeout": IDLE_S * _SECOND_MS}
     for name, value in {**idle, **settings}.items():
         connection.execute("SELECT set_config(%s, %s, false)", [name, str(value)])

@@ -111,3 +111,13 @@ def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None
     days = sorted((int(one[1]), one[0]) for one in found if one)
     first, last = (day_of(second // 100) for second in between or (0, SECOND_MAX))
     return [table for day, table in days if first <= day <= last]
+
+
+def record_table(day: int) -> str:
+    return f"record_{day:08d}"
+
+
+def record_ddl(day: int) -> str:
+    return f"""CREATE TABLE IF NOT EXISTS {record_table(day)} (
+    partition {TEXT}, sequence BIGINT, kind INTEGER NOT NULL, time_bucket BIGINT NOT NULL,
+    payload BYTEA, PRIMARY KEY (partition, sequence))"""
