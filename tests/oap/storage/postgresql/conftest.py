@@ -1,4 +1,4 @@
-"""The server that the tests of the PostgreSQL storage share, and a database of its own for each."""
+"""The server that the tests of the PostgreSQL storage share, and a schema of its own for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def conninfo(server: Server) -> str:
-    return server.database()
+    return server.space()
 
 
 @pytest.fixture

@@ -3,5 +3,5 @@ from __future__ import annotations
 from contracts.tasks_contract import TasksContract
 
 
-class TestPostgresStorage(TasksContract):
+class TestPostgresTasks(TasksContract):
     pass

@@ -15,14 +15,18 @@ from skyfarer.oap.core.storage import (
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.aliases import AliasReads
+from skyfarer.oap.storage.postgresql.events import EventReads
+from skyfarer.oap.storage.postgresql.logs import LogReads
 from skyfarer.oap.storage.postgresql.metrics import MetricReads
 from skyfarer.oap.storage.postgresql.relations import RelationReads
+from skyfarer.oap.storage.postgresql.slow import SlowReads
+from skyfarer.oap.storage.postgresql.traces import TraceReads
 
 LANGUAGE = "language"
 UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
-class Reads(MetricReads, RelationReads, AliasReads):
+class Reads(TraceReads, LogReads, EventReads, SlowReads, MetricReads, RelationReads, AliasReads):
     def services(self, layer: str | None) -> list[Service]:
         with self._reading() as cursor:
             rows = cursor.execute(
