@@ -24,13 +24,13 @@ import numpy as np
 import pyarrow as pa
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
-from skyfarer.oap.core.storage import COLUMN_NAME, Deltas, Merge, Value
+from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
+from skyfarer.oap.core.storage import COLUMN_NAME, ROWS_MAX, Deltas, Merge, Value
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.entities import ENTITY_IDS
 from skyfarer.oap.storage.embedded.merging import TABLE, Numbers, merged
-from skyfarer.oap.storage.embedded.searching import bounded
+from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
@@ -40,6 +40,10 @@ _ARROW_TYPES: Final = {
     "DOUBLE": pa.float64(),
     "MAP(VARCHAR, BIGINT)": TABLE,
 }
+_NO_ROWS: Final = pa.table(
+    {"entity_id": pa.array([], pa.string()), "time_bucket": pa.array([], pa.int64())}
+)
+_OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
 _TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
 _MINUTES_FROM: Final = 10**11  # hours and days are smaller numbers
 _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -62,8 +66,7 @@ class MetricReads(ABC):
         with bounded(cursor):
             present = schema.present(cursor)
             for table in (table for table in tables if table in present):
-                there = _columns(cursor, table)
-                wanted = [column for column in columns if column in there]
+                wanted = _there(cursor, table, columns)
                 rows = cursor.execute(
                     f"""SELECT {_listed("time_bucket", *wanted)} FROM {table}
                     WHERE entity_id = ? AND time_bucket BETWEEN ? AND ?""",
@@ -73,6 +76,48 @@ class MetricReads(ABC):
                     if row := _known(wanted, values):
                         found[bucket] = row
         return found
+
+    def rows(
+        self,
+        source: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+        service_id: str | None = None,
+    ) -> pa.Table:
+        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        tests, asked = [WITHIN], dict[str, object](first=start_bucket, last=end_bucket)
+        if service_id is not None:
+            tests.append(_of_service(source))
+            asked["service"] = service_id
+        cursor = self._cursor()
+        with bounded(cursor):
+            present = schema.present(cursor)
+            days = [
+                f"SELECT {_listed(*KEYS, *_there(cursor, table, columns))} FROM {table} "
+                f"WHERE {' AND '.join(tests)}"
+                for table in tables
+                if table in present
+            ]
+            if not days:
+                return _NO_ROWS
+            query = f"{' UNION ALL BY NAME '.join(days)} LIMIT {ROWS_MAX + 1}"
+            return _whole(cursor.sql(query, params=asked).to_arrow_table(), source)
+
+
+def _of_service(source: str) -> str:
+    if ENTITIES[source] not in _OF_A_SERVICE:
+        raise ValueError(f"rows of {source} are of two services, not of one")
+    return "(entity_id = $service OR starts_with(entity_id, $service || '_'))"
+
+
+def _whole(rows: pa.Table, source: str) -> pa.Table:
+    if rows.num_rows > ROWS_MAX:
+        raise PermanentError(
+            f"{source} has more than {ROWS_MAX} rows in that time: "
+            "ask for a shorter time, a longer step, or one service"
+        )
+    return rows
 
 
 def table_of(source: str, day: int) -> str:
@@ -174,6 +219,11 @@ def _type(rows: pa.Table, name: str) -> str:
 def _columns(cursor: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     rows = cursor.execute(f"DESCRIBE {table}").fetchall()
     return {name: sql_type for name, sql_type, *_ in rows}
+
+
+def _there(cursor: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> list[str]:
+    there = _columns(cursor, table)
+    return [column for column in columns if column in there]
 
 
 def _listed(*columns: str) -> str:
