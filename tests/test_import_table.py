@@ -50,7 +50,10 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "ptars": ("oap.pipeline",),
     "pyarrow": ("oap",),
     "numpy": ("oap",),
-    "duckdb": ("oap.storage",),
+    "duckdb": ("oap.storage.embedded",),
+    "psycopg": ("oap.storage.postgresql",),
+    "psycopg_pool": ("oap.storage.postgresql",),
+    "pgpq": ("oap.storage.postgresql",),
     "google": (
         "oap.pipeline",
         "oap.receivers.answers",
@@ -139,12 +142,17 @@ def test_a_heavy_package_is_imported_only_where_the_table_allows(package: str) -
     assert not wrong, "\n".join(wrong)
 
 
-def test_storage_providers_import_no_other_provider() -> None:
+STORAGES = [path.parent.name for path in (SOURCE / "oap" / "storage").glob("*/__init__.py")]
+
+
+@pytest.mark.parametrize("provider", STORAGES)
+def test_a_storage_provider_is_imported_by_itself_and_boot_alone(provider: str) -> None:
+    room = f"oap.storage.{provider}"
     wrong = [
         f"{where} imports {name}"
         for module, name, where in imports()
-        if module.startswith("oap.storage.")
-        and within("skyfarer.oap.storage", name)
-        and not within("skyfarer." + ".".join(module.split(".")[:3]), name)
+        if within(f"skyfarer.{room}", name)
+        and not within(room, module)
+        and not within("oap.boot", module)
     ]
     assert not wrong, "\n".join(wrong)

@@ -10,7 +10,8 @@ from contracts.storage_contract import BUCKET, MINUTE, batch, delta, segment
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
-from skyfarer.oap.storage.embedded import EmbeddedStorage, metrics, seen
+from skyfarer.oap.storage import seen
+from skyfarer.oap.storage.embedded import EmbeddedStorage, metrics
 
 
 class TestEmbeddedMetrics(MetricsContract):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.oap.core.storage import Merge
-from skyfarer.oap.storage.embedded.merging import TABLE, merged
+from skyfarer.oap.storage.merging import TABLE, merged
 
 SCHEMA = pa.schema(
     {

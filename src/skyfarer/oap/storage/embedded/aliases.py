@@ -15,8 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from skyfarer.oap.core.storage import ALIASES_MAX
-from skyfarer.oap.storage.embedded.entities import instances, services
-from skyfarer.oap.storage.embedded.merging import Numbers
+from skyfarer.oap.storage.entities import instances, services
+from skyfarer.oap.storage.merging import Numbers
 
 DDL: Final = """CREATE TABLE IF NOT EXISTS network_address_alias (
     address VARCHAR PRIMARY KEY, represent_service_id VARCHAR NOT NULL,

@@ -21,10 +21,10 @@ from skyfarer.oap.storage.embedded import parked, schema, tasks
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
-from skyfarer.oap.storage.embedded.seen import Seen
 from skyfarer.oap.storage.embedded.slow import SlowReads
 from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.writes import Writes
+from skyfarer.oap.storage.seen import Seen
 
 ROW_GROUP_ROWS = 2048
 """Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold that one up."""

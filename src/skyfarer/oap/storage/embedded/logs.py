@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.storage.embedded import schema, tags
-from skyfarer.oap.storage.embedded.entities import endpoints, instances, services
 from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, snapshot
+from skyfarer.oap.storage.entities import endpoints, instances, services
 
 _NAME: Final = "log"
 _COLUMNS: Final = "service_id, service_instance_id, endpoint_id, trace_id, timestamp, kind"

@@ -28,9 +28,9 @@ from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
 from skyfarer.oap.core.storage import COLUMN_NAME, ROWS_MAX, Deltas, Merge, Value
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema
-from skyfarer.oap.storage.embedded.entities import ENTITY_IDS
-from skyfarer.oap.storage.embedded.merging import TABLE, Numbers, merged
 from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
+from skyfarer.oap.storage.entities import ENTITY_IDS
+from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""

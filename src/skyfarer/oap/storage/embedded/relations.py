@@ -27,15 +27,15 @@ from skyfarer.oap.core.entities import ENTITIES, DetectPoint, Entity
 from skyfarer.oap.core.storage import RELATIONS_MAX, Relation
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema
-from skyfarer.oap.storage.embedded.entities import (
+from skyfarer.oap.storage.embedded.searching import bounded
+from skyfarer.oap.storage.entities import (
     ENTITY_IDS,
     FROM,
     endpoints,
     instances,
     services,
 )
-from skyfarer.oap.storage.embedded.merging import Numbers
-from skyfarer.oap.storage.embedded.searching import bounded
+from skyfarer.oap.storage.merging import Numbers
 
 _TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
     (Entity.SERVICE_RELATION, DetectPoint.SERVER): "service_relation_server_side",

@@ -14,7 +14,7 @@ import duckdb
 
 from skyfarer.oap.core.slow import SLOWEST_MAX, STATEMENT_CHARS_MAX, Slow, SlowStatement
 from skyfarer.oap.storage.embedded import schema
-from skyfarer.oap.storage.embedded.entities import SERVICE_NAME
+from skyfarer.oap.storage.embedded.names import SERVICE_NAME
 from skyfarer.oap.storage.embedded.searching import bounded
 
 

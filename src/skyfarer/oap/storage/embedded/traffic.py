@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from skyfarer.oap.core.entities import ENDPOINT_META, INSTANCE_META, SERVICE_META
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.storage.embedded.entities import endpoints, instances, names, services
-from skyfarer.oap.storage.embedded.merging import Numbers
+from skyfarer.oap.storage.entities import endpoints, instances, names, services
+from skyfarer.oap.storage.merging import Numbers
 
 _SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", "ServiceMeter", SERVICE_META)
 _INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic", INSTANCE_META)

@@ -21,6 +21,7 @@ from skyfarer.oap.core.layers import layer_named
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
 from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
+from skyfarer.oap.storage.buckets import minute_buckets
 from skyfarer.oap.storage.embedded import (
     aliases,
     events,
@@ -33,13 +34,13 @@ from skyfarer.oap.storage.embedded import (
     tags,
     traffic,
 )
-from skyfarer.oap.storage.embedded.entities import (
+from skyfarer.oap.storage.embedded.names import (
     SEGMENT_ENDPOINT,
     SEGMENT_INSTANCE,
     SEGMENT_SERVICE,
 )
-from skyfarer.oap.storage.embedded.merging import Numbers
-from skyfarer.oap.storage.embedded.seen import Seen
+from skyfarer.oap.storage.merging import Numbers
+from skyfarer.oap.storage.seen import Seen
 
 TABLES_KNOWN_MAX = 256
 _TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
@@ -120,10 +121,7 @@ class Writes(ABC):
         return any(aliased)
 
     def _bucketed(self, rows: pa.Table) -> Numbers:
-        """The minute bucket of each row."""
-        minutes, places = np.unique(rows["minute"].to_numpy(), return_inverse=True)
-        buckets = [minute_bucket(int(minute) * MINUTE_MS, self._zone) for minute in minutes]
-        return np.array(buckets, np.int64)[places]
+        return minute_buckets(rows, self._zone)
 
     def _brought(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> list[int]:
         """Registers `incoming` rows with their `bucket`; returns the days they fall on."""

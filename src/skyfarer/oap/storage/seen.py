@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyfarer.oap.core.entities import ENTITY_COLUMNS
-from skyfarer.oap.storage.embedded.merging import Numbers
+from skyfarer.oap.storage.merging import Numbers
 
 KEYS_MAX: Final = 50_000
 

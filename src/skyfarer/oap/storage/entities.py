@@ -1,7 +1,6 @@
 """Ids of entities over the columns of delta rows (`core.entities`), as `core.ids` makes them.
 
-Names are encoded once each, however many rows have them: a batch has many rows and few names. For
-segments, which nearly all differ, the same is said in SQL.
+Names are encoded once each, however many rows have them: a batch has many rows and few names.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.core.entities import Entity
-from skyfarer.oap.core.ids import BLANK, encoded
+from skyfarer.oap.core.ids import encoded
 from skyfarer.oap.core.layers import Layer
 
 _CONJECTURED: Final = pa.array([layer for layer in Layer if not layer.normal], pa.int32())
@@ -65,17 +64,3 @@ ENTITY_IDS: Final[Mapping[Entity, Callable[[pa.Table], pa.Array]]] = {
     Entity.INSTANCE_RELATION: _relation(instances),
     Entity.ENDPOINT_RELATION: _endpoint_relation,
 }
-
-_WHITESPACE: Final = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
-
-
-def _named(column: str) -> str:
-    """To look for every kind of blank costs more than all the rest: only what begins oddly is."""
-    return f"""base64(encode(CASE WHEN ascii({column}) BETWEEN 33 AND 126 THEN {column}
-        WHEN trim({column}, '{_WHITESPACE}') = '' THEN '{BLANK}' ELSE {column} END))"""
-
-
-SERVICE_NAME: Final = _named("service")
-SEGMENT_SERVICE: Final = f"{SERVICE_NAME} || '.1'"
-SEGMENT_INSTANCE: Final = f"{SEGMENT_SERVICE} || '_' || {_named('instance')}"
-SEGMENT_ENDPOINT: Final = f"{SEGMENT_SERVICE} || '_' || {_named('endpoint')}"
