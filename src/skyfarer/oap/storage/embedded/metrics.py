@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import duckdb
@@ -27,19 +27,17 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
 from skyfarer.oap.core.storage import COLUMN_NAME, ROWS_MAX, Deltas, Merge, Value
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import schema, tables
 from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
+from skyfarer.oap.storage.embedded.tables import Entry
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
+_Row: TypeAlias = dict[str, Value]
 KEYS: Final = ("entity_id", "time_bucket")
-_ARROW_TYPES: Final = {
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "MAP(VARCHAR, BIGINT)": TABLE,
-}
+_ARROW_TYPES: Final = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), tables.SQL: TABLE}
 _NO_ROWS: Final = pa.table(
     {"entity_id": pa.array([], pa.string()), "time_bucket": pa.array([], pa.int64())}
 )
@@ -60,15 +58,15 @@ class MetricReads(ABC):
         columns: Sequence[str],
         start_bucket: int,
         end_bucket: int,
-    ) -> dict[int, dict[str, Value]]:
-        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
-        cursor, found = self._cursor(), dict[int, dict[str, Value]]()
+    ) -> dict[int, _Row]:
+        names = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        cursor, found = self._cursor(), dict[int, _Row]()
         with bounded(cursor):
             present = schema.present(cursor)
-            for table in (table for table in tables if table in present):
+            for table in (name for name in names if name in present):
                 wanted = _there(cursor, table, columns)
                 rows = cursor.execute(
-                    f"""SELECT {_listed("time_bucket", *wanted)} FROM {table}
+                    f"""SELECT {", ".join(("time_bucket", *wanted.values()))} FROM {table}
                     WHERE entity_id = ? AND time_bucket BETWEEN ? AND ?""",
                     [entity_id, start_bucket, end_bucket],
                 )
@@ -85,7 +83,7 @@ class MetricReads(ABC):
         end_bucket: int,
         service_id: str | None = None,
     ) -> pa.Table:
-        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        names = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
         tests, asked = [WITHIN], dict[str, object](first=start_bucket, last=end_bucket)
         if service_id is not None:
             tests.append(_of_service(source))
@@ -94,15 +92,15 @@ class MetricReads(ABC):
         with bounded(cursor):
             present = schema.present(cursor)
             days = [
-                f"SELECT {_listed(*KEYS, *_there(cursor, table, columns))} FROM {table} "
-                f"WHERE {' AND '.join(tests)}"
-                for table in tables
-                if table in present
+                f"SELECT {', '.join((*KEYS, *_there(cursor, name, columns).values()))} "
+                f"FROM {name} WHERE {' AND '.join(tests)}"
+                for name in names
+                if name in present
             ]
             if not days:
                 return _NO_ROWS
             query = f"{' UNION ALL BY NAME '.join(days)} LIMIT {ROWS_MAX + 1}"
-            return _whole(cursor.sql(query, params=asked).to_arrow_table(), source)
+            return _whole(tables.as_maps(cursor.sql(query, params=asked).to_arrow_table()), source)
 
 
 def _of_service(source: str) -> str:
@@ -142,16 +140,20 @@ def merge(
         table = table_of(source, int(day))
         _prepare(cursor, known, table, types)
         of_day = days == day
-        _merge_day(cursor, table, rows.filter(pa.array(of_day)), buckets[of_day], deltas)
+        some = rows if of_day.all() else rows.filter(pa.array(of_day))
+        put = _merged_day(cursor, table, some, buckets[of_day], deltas)
+        cursor.register("merged", tables.as_stored(put, known[table]))
+        cursor.execute(f"INSERT INTO {table} BY NAME FROM merged")
 
 
-def _merge_day(
+def _merged_day(
     cursor: duckdb.DuckDBPyConnection,
     table: str,
     rows: pa.Table,
     buckets: Numbers,
     deltas: Deltas,
-) -> None:
+) -> pa.Table:
+    """What to put into the table, from which the rows that it replaces are taken."""
     brought = pa.concat_tables(
         rows.append_column("time_bucket", pa.array(buckets // precision))
         for precision in PRECISIONS
@@ -161,9 +163,7 @@ def _merge_day(
     carried = {f.name: _alone(f.type) for f in stored.schema if f.name not in named}
     everything = pa.concat_tables([stored, brought], promote_options="default")
     merges = {**carried, **deltas.merges}
-    rows = merged(everything, KEYS, merges, deltas.bounds, stored.num_rows)
-    cursor.register("merged", rows)
-    cursor.execute(f"INSERT INTO {table} BY NAME FROM merged")
+    return merged(everything, KEYS, merges, deltas.bounds, stored.num_rows)
 
 
 def _taken(
@@ -171,10 +171,11 @@ def _taken(
 ) -> pa.Table:
     """The rows of these keys, removed. Minutes before the first are not even looked at."""
     cursor.register("touched", keys)
-    return cursor.sql(
+    taken = cursor.sql(
         f"""DELETE FROM {table} WHERE (entity_id, time_bucket) IN (FROM touched)
         AND (time_bucket >= {first_minute} OR time_bucket < {_MINUTES_FROM}) RETURNING *"""
-    ).to_arrow_table()
+    )
+    return tables.as_maps(taken.to_arrow_table())
 
 
 def _alone(of_type: pa.DataType) -> Merge:
@@ -196,7 +197,7 @@ def _prepare(
         if name not in there:
             cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type}')
             there[name] = sql_type
-        elif there[name] != sql_type:
+        elif there[name] != sql_type and (there[name], sql_type) != (tables.OLD_SQL, tables.SQL):
             raise PermanentError(
                 f"column {name} of {table} is {there[name]}, but a batch brings {sql_type}: "
                 "give what it counts another name"
@@ -208,7 +209,7 @@ def _type(rows: pa.Table, name: str) -> str:
     found = rows.schema.field(name).type
     if COLUMN_NAME.fullmatch(name) and name not in _TAKEN:
         if pa.types.is_map(found):
-            return "MAP(VARCHAR, BIGINT)"
+            return tables.SQL
         if pa.types.is_integer(found):
             return "BIGINT"
         if pa.types.is_floating(found):
@@ -221,15 +222,16 @@ def _columns(cursor: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return {name: sql_type for name, sql_type, *_ in rows}
 
 
-def _there(cursor: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> list[str]:
+def _there(cursor: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> dict[str, str]:
+    """Of these columns those that the table has → how they are selected."""
     there = _columns(cursor, table)
-    return [column for column in columns if column in there]
+    return {name: tables.selected(name, there[name]) for name in columns if name in there}
 
 
-def _listed(*columns: str) -> str:
-    return ", ".join(f'"{column}"' for column in columns)
-
-
-def _known(columns: Sequence[str], values: Sequence[Value | None]) -> dict[str, Value]:
+def _known(columns: Iterable[str], values: Sequence[Value | list[Entry] | None]) -> _Row:
     pairs = zip(columns, values, strict=True)
-    return {column: value for column, value in pairs if value is not None}
+    return {
+        column: tables.as_dict(value) if isinstance(value, list) else value
+        for column, value in pairs
+        if value is not None
+    }
