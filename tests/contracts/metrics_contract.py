@@ -143,7 +143,7 @@ class MetricsContract:
             storage.apply(
                 batch(number, number + 1, metrics={"Service": of_wide(row, merges=merges)})
             )
-        wanted = ["slowest", "total", "never"]
+        wanted = ["slowest", "total", "never", 'no"column']
         found = storage.rows("Service", wanted, DAY, DAY + 1).sort_by("time_bucket").to_pylist()
         row = {"entity_id": SHOP, "total": 7, "slowest": None, "time_bucket": DAY}
         assert found == [row, row | {"total": None, "slowest": 7, "time_bucket": DAY + 1}]
@@ -178,7 +178,7 @@ class MetricsContract:
         assert storage.series("Endpoint", "none", ["total"], BUCKET, BUCKET) == {}
         rows = [delta(total=1, slowest=None), delta(MINUTE + 1, total=None, slowest=3)]
         storage.apply(batch(0, 1, metrics={"Service": of_wide(*rows)}))
-        wanted = ["total", "never"]
+        wanted = ["total", "never", 'no"column', ""]
         series = storage.series("Service", SHOP, wanted, BUCKET, BUCKET + 9)
         assert series == {BUCKET: {"total": 1}}
         assert storage.series("Service", "other", wanted, BUCKET, BUCKET) == {}

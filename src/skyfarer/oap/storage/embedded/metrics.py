@@ -38,9 +38,7 @@ Tables: TypeAlias = dict[str, dict[str, str]]
 _Row: TypeAlias = dict[str, Value]
 KEYS: Final = ("entity_id", "time_bucket")
 _ARROW_TYPES: Final = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), tables.SQL: TABLE}
-_NO_ROWS: Final = pa.table(
-    {"entity_id": pa.array([], pa.string()), "time_bucket": pa.array([], pa.int64())}
-)
+_NO_ROWS: Final = "SELECT '' AS entity_id, 0::BIGINT AS time_bucket LIMIT 0"
 _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
 _TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
 _MINUTES_FROM: Final = 10**11  # hours and days are smaller numbers
@@ -59,20 +57,15 @@ class MetricReads(ABC):
         start_bucket: int,
         end_bucket: int,
     ) -> dict[int, _Row]:
-        names = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
         cursor, found = self._cursor(), dict[int, _Row]()
+        where = f"entity_id = $entity AND {WITHIN}"
+        asked = {"entity": entity_id, "first": start_bucket, "last": end_bucket}
         with bounded(cursor):
-            present = schema.present(cursor)
-            for table in (name for name in names if name in present):
-                wanted = _there(cursor, table, columns)
-                rows = cursor.execute(
-                    f"""SELECT {", ".join(("time_bucket", *wanted.values()))} FROM {table}
-                    WHERE entity_id = ? AND time_bucket BETWEEN ? AND ?""",
-                    [entity_id, start_bucket, end_bucket],
-                )
-                for bucket, *values in rows.fetchall():
-                    if row := _known(wanted, values):
-                        found[bucket] = row
+            rows = _selected(cursor, days, ("time_bucket", *columns), where, asked)
+            for bucket, *values in rows.fetchall():
+                if row := _known(rows.columns[1:], values):
+                    found[bucket] = row
         return found
 
     def rows(
@@ -83,24 +76,16 @@ class MetricReads(ABC):
         end_bucket: int,
         service_id: str | None = None,
     ) -> pa.Table:
-        names = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
-        tests, asked = [WITHIN], dict[str, object](first=start_bucket, last=end_bucket)
+        days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        where, asked = WITHIN, dict[str, object](first=start_bucket, last=end_bucket)
         if service_id is not None:
-            tests.append(_of_service(source))
+            where += f" AND {_of_service(source)}"
             asked["service"] = service_id
         cursor = self._cursor()
         with bounded(cursor):
-            present = schema.present(cursor)
-            days = [
-                f"SELECT {', '.join((*KEYS, *_there(cursor, name, columns).values()))} "
-                f"FROM {name} WHERE {' AND '.join(tests)}"
-                for name in names
-                if name in present
-            ]
-            if not days:
-                return _NO_ROWS
-            query = f"{' UNION ALL BY NAME '.join(days)} LIMIT {ROWS_MAX + 1}"
-            return _whole(tables.as_maps(cursor.sql(query, params=asked).to_arrow_table()), source)
+            found = _selected(cursor, days, (*KEYS, *columns), where, asked)
+            rows = found.limit(ROWS_MAX + 1).to_arrow_table()
+        return _whole(tables.as_maps(rows), source)
 
 
 def _of_service(source: str) -> str:
@@ -142,7 +127,7 @@ def merge(
         of_day = days == day
         some = rows if of_day.all() else rows.filter(pa.array(of_day))
         put = _merged_day(cursor, table, some, buckets[of_day], deltas)
-        cursor.register("merged", tables.as_stored(put, known[table]))
+        cursor.register("merged", tables.as_lists(put))
         cursor.execute(f"INSERT INTO {table} BY NAME FROM merged")
 
 
@@ -197,7 +182,7 @@ def _prepare(
         if name not in there:
             cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type}')
             there[name] = sql_type
-        elif there[name] != sql_type and (there[name], sql_type) != (tables.OLD_SQL, tables.SQL):
+        elif there[name] != sql_type:
             raise PermanentError(
                 f"column {name} of {table} is {there[name]}, but a batch brings {sql_type}: "
                 "give what it counts another name"
@@ -222,10 +207,36 @@ def _columns(cursor: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return {name: sql_type for name, sql_type, *_ in rows}
 
 
-def _there(cursor: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> dict[str, str]:
-    """Of these columns those that the table has → how they are selected."""
-    there = _columns(cursor, table)
-    return {name: tables.selected(name, there[name]) for name in columns if name in there}
+def _selected(
+    cursor: duckdb.DuckDBPyConnection,
+    days: Sequence[str],
+    columns: Sequence[str],
+    where: str,
+    asked: dict[str, object],
+) -> duckdb.DuckDBPyRelation:
+    """The columns of the tables of these days. Mostly all of them are there, and to ask which ones
+    takes longer than to be told."""
+    columns = [name for name in columns if COLUMN_NAME.fullmatch(name)]
+    try:
+        return cursor.sql(_union(dict.fromkeys(days, columns), where), params=asked)
+    except (duckdb.CatalogException, duckdb.BinderException):
+        present = schema.present(cursor)
+        there = {day: _columns(cursor, day) for day in days if day in present}
+        wanted = {day: [name for name in columns if name in of] for day, of in there.items()}
+        if not wanted:
+            return cursor.sql(_NO_ROWS)
+        return cursor.sql(_union(wanted, where), params=asked)
+
+
+def _union(wanted: Mapping[str, Sequence[str]], where: str) -> str:
+    days = (
+        f"SELECT {_listed(*columns)} FROM {day} WHERE {where}" for day, columns in wanted.items()
+    )
+    return " UNION ALL BY NAME ".join(days)
+
+
+def _listed(*columns: str) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
 
 
 def _known(columns: Iterable[str], values: Sequence[Value | list[Entry] | None]) -> _Row:

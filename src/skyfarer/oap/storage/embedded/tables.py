@@ -1,15 +1,16 @@
 """Tables of accumulators in DuckDB: a list of entries, as a MAP is one inside.
 
 A MAP that comes from Arrow costs twice what all the rest of its row does: DuckDB takes up every
-key of it to see whether it is there twice. Here it is not (`merging`), and a list is stored as it
-is. A day that an older program has begun has MAPs, and goes on with them.
+key of it to see whether it is there twice. Here none is (`merging`), and a list is stored as it is.
+Files before version 5 have MAPs, which become lists when they are opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, TypedDict
 
+import duckdb
 import pyarrow as pa
 
 from skyfarer.oap.storage.merging import TABLE
@@ -24,9 +25,18 @@ class Entry(TypedDict):
     value: int
 
 
-def selected(column: str, sql_type: str) -> str:
-    """A column, quoted, that gives lists whatever the table has."""
-    return f'map_entries("{column}") AS "{column}"' if sql_type == OLD_SQL else f'"{column}"'
+def upgrade(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Turns MAPs into lists, each in a transaction of its own; how many there were."""
+    found = cursor.execute(
+        """SELECT table_name, column_name FROM duckdb_columns()
+        WHERE data_type = ? AND table_name LIKE 'metrics\\_%' ESCAPE '\\' ORDER BY ALL""",
+        [OLD_SQL],
+    ).fetchall()
+    for table, column in found:
+        cursor.execute(
+            f'ALTER TABLE {table} ALTER "{column}" TYPE {SQL} USING map_entries("{column}")'
+        )
+    return len(found)
 
 
 def as_maps(rows: pa.Table) -> pa.Table:
@@ -38,11 +48,11 @@ def as_maps(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def as_stored(rows: pa.Table, types: Mapping[str, str]) -> pa.Table:
-    """What `merging` gives, as the columns of these types take it."""
-    for place, name in enumerate(rows.column_names):
-        if types[name] == SQL:
-            rows = rows.set_column(place, name, rows[name].cast(_LIST))
+def as_lists(rows: pa.Table) -> pa.Table:
+    """What `merging` gives, as DuckDB takes it."""
+    for place, field in enumerate(rows.schema):
+        if field.type == TABLE:
+            rows = rows.set_column(place, field.name, rows[field.name].cast(_LIST))
     return rows
 
 
