@@ -25,6 +25,7 @@ from skyfarer.oap.core.storage import Deltas, Merge, Relation
 
 HOUR, DAY = BUCKET // 100, BUCKET // 10_000
 SHOP = ids.service_id("shop")
+KEYS = ("entity_id", "time_bucket")
 WIDE = {"total": Merge.SUM, "slowest": Merge.MAX, "fastest": Merge.MIN, "buckets": Merge.SUM}
 TYPES = {"buckets": TABLE, "ratio": pa.float64(), "lowest": pa.float64()}
 
@@ -51,6 +52,11 @@ def only(source: str, *rows: dict[str, Any]) -> dict[str, Deltas]:
 def aliases_of(storage: Any) -> dict[str, tuple[str, str]]:
     rows = storage.aliases().to_pylist()
     return {row["address"]: (row["alias_service"], row["alias_instance"]) for row in rows}
+
+
+def rows_of(storage: Any, source: str, start: int, end: int, *service: str) -> list[Any]:
+    found = storage.rows(source, ["total"], start, end, *service).select([*KEYS, "total"])
+    return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
 class MetricsContract:
@@ -101,6 +107,54 @@ class MetricsContract:
             with pytest.raises(ValueError, match="one precision"):
                 storage.series("Service", SHOP, ["total"], start, end)
 
+    def test_rows_of_all_entities_are_read_at_once(self, storage: Any) -> None:
+        told = [delta(MINUTE + n // 2, endpoint=f"/{n % 2}", total=n) for n in range(4)]
+        told.append(delta(MINUTE + 1440, endpoint="/0", total=None))
+        storage.apply(batch(0, 1, metrics={"Endpoint": deltas_of(told, {"total": Merge.SUM})}))
+        first, second = (ids.endpoint_id(SHOP, f"/{n}") for n in range(2))
+        assert rows_of(storage, "Endpoint", BUCKET, BUCKET + 1) == [
+            *((first, BUCKET, 0), (first, BUCKET + 1, 2)),
+            *((second, BUCKET, 1), (second, BUCKET + 1, 3)),
+        ]
+        days = [(first, DAY, 2), (first, DAY + 1, None), (second, DAY, 4)]
+        assert rows_of(storage, "Endpoint", DAY, DAY + 1) == days
+        assert rows_of(storage, "Endpoint", HOUR + 1, HOUR + 9) == []
+
+    def test_rows_may_be_those_of_one_service(self, storage: Any) -> None:
+        names = ("shop", "shop-2", "sho", "bank")
+        told = [delta(service=name, total=n) for n, name in enumerate(names)]
+        sources = ("Service", "ServiceInstance", "Endpoint")
+        deltas = deltas_of(told, {"total": Merge.SUM})
+        storage.apply(batch(0, 1, metrics=dict.fromkeys(sources, deltas)))
+        for number, name in enumerate(names):
+            service = ids.service_id(name)
+            entities = service, ids.instance_id(service, "shop-1"), ids.endpoint_id(service, "/pay")
+            for source, entity in zip(sources, entities, strict=True):
+                found = rows_of(storage, source, BUCKET, BUCKET, service)
+                assert found == [(entity, BUCKET, number)]
+        assert rows_of(storage, "Endpoint", BUCKET, BUCKET, ids.service_id("none")) == []
+        with pytest.raises(ValueError, match="two services"):
+            storage.rows("ServiceRelation", ["total"], BUCKET, BUCKET, SHOP)
+
+    def test_rows_lack_columns_that_were_never_written(self, storage: Any) -> None:
+        assert storage.rows("Service", ["total"], BUCKET, BUCKET).to_pylist() == []
+        for number, column in enumerate(("total", "slowest")):
+            row, merges = delta(MINUTE + 1440 * number, **{column: 7}), {column: WIDE[column]}
+            storage.apply(
+                batch(number, number + 1, metrics={"Service": of_wide(row, merges=merges)})
+            )
+        wanted = ["slowest", "total", "never", 'no"column']
+        found = storage.rows("Service", wanted, DAY, DAY + 1).sort_by("time_bucket").to_pylist()
+        row = {"entity_id": SHOP, "total": 7, "slowest": None, "time_bucket": DAY}
+        assert found == [row, row | {"total": None, "slowest": 7, "time_bucket": DAY + 1}]
+        assert storage.rows("Service", ["never"], DAY, DAY).column_names == list(KEYS)
+
+    def test_rows_hold_tables_too(self, storage: Any) -> None:
+        row = delta(total=1, slowest=2, fastest=3, buckets={"1": 4})
+        storage.apply(batch(0, 1, metrics={"Service": of_wide(row)}))
+        (found,) = storage.rows("Service", ["buckets"], BUCKET, BUCKET).to_pylist()
+        assert dict(found["buckets"]) == {"1": 4}
+
     def test_doubles_keep_their_fractions(self, storage: Any) -> None:
         merges = {"ratio": Merge.SUM, "lowest": Merge.MIN}
         for number, ratio in enumerate((0.5, 0.25)):
@@ -124,7 +178,7 @@ class MetricsContract:
         assert storage.series("Endpoint", "none", ["total"], BUCKET, BUCKET) == {}
         rows = [delta(total=1, slowest=None), delta(MINUTE + 1, total=None, slowest=3)]
         storage.apply(batch(0, 1, metrics={"Service": of_wide(*rows)}))
-        wanted = ["total", "never"]
+        wanted = ["total", "never", 'no"column', ""]
         series = storage.series("Service", SHOP, wanted, BUCKET, BUCKET + 9)
         assert series == {BUCKET: {"total": 1}}
         assert storage.series("Service", "other", wanted, BUCKET, BUCKET) == {}

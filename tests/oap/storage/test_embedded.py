@@ -12,11 +12,21 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from contracts.storage_contract import NOON, StorageContract, batch, calls_of, delta, segment
+from contracts.storage_contract import (
+    NOON,
+    TABLE,
+    StorageContract,
+    batch,
+    calls_of,
+    delta,
+    deltas_of,
+    segment,
+)
 from skyfarer.base.errors import PermanentError
 from skyfarer.base.units import MIB
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
+from skyfarer.oap.core.storage import Merge
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
 
@@ -107,6 +117,27 @@ def test_segments_of_the_third_version_are_given_tags(tmp_path: Path) -> None:
     ]
     storage.stop()
     assert [[one.segment_id for one in some] for some in briefs] == [["a", "b"], ["b"]]
+
+
+def test_tables_of_the_fourth_version_are_lists_afterwards(tmp_path: Path) -> None:
+    path, table = tmp_path / "skyfarer.duckdb", "metrics_service_20261115"
+    storage = EmbeddedStorage()
+    storage.start(path, UTC)
+    row, merges = delta(spread={"1": 2, "é": 3}), {"spread": Merge.SUM}
+    deltas = {"Service": deltas_of([row], merges, {"spread": TABLE})}
+    storage.apply(batch(0, 1, metrics=deltas))
+    storage.stop()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            f"ALTER TABLE {table} ALTER spread TYPE MAP(VARCHAR, BIGINT) "
+            "USING map_from_entries(spread)"
+        )
+        connection.execute("UPDATE schema_version SET version = 4")
+    storage.start(path, UTC)
+    storage.apply(batch(1, 2, metrics=deltas))
+    series = storage.series("Service", ids.service_id("shop"), ["spread"], 20261115, 20261115)
+    storage.stop()
+    assert series == {20261115: {"spread": {"1": 4, "é": 6}}}
 
 
 def test_metrics_of_the_second_version_are_kept_under_another_name(

@@ -11,7 +11,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.storage import seen
-from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.oap.storage.embedded import EmbeddedStorage, metrics
 
 
 class TestEmbeddedMetrics(MetricsContract):
@@ -29,6 +29,16 @@ def test_an_entity_has_one_row_a_bucket(storage: EmbeddedStorage) -> None:
     rows = repeated.fetchall()
     assert {count for _, _, count, _ in rows} == {1}
     assert [calls for *_, calls in rows] == [6, 6, 3, 3] * 2
+
+
+def test_more_rows_than_there_may_be_are_refused(
+    storage: EmbeddedStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage.apply(batch(0, 1, deltas=[delta(service=f"s{n}") for n in range(3)]))
+    assert storage.rows("Service", ["calls"], BUCKET, BUCKET).num_rows == 3
+    monkeypatch.setattr(metrics, "ROWS_MAX", 2)
+    with pytest.raises(PermanentError, match="shorter time"):
+        storage.rows("Service", ["calls"], BUCKET, BUCKET)
 
 
 def test_aliases_are_read_again_only_when_one_has_changed(storage: EmbeddedStorage) -> None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.oap.core.storage import Merge
+from skyfarer.oap.storage import merging
 from skyfarer.oap.storage.merging import TABLE, merged
 
 SCHEMA = pa.schema(
@@ -61,14 +63,17 @@ def merged_plainly(name: str, *values: Any) -> Any:
     return BOTH[MERGES[name]](*told) if len(told) == 2 else next(iter(told), None)
 
 
-@given(ROWS, st.integers(0, 3), st.integers(0, 3))
+@pytest.mark.parametrize("cells_an_entry_max", [0, 10**9], ids=["sorted", "in a grid"])
+@given(rows=ROWS, skipped=st.integers(0, 3), chunks=st.integers(0, 3))
 def test_rows_of_one_key_become_what_adding_them_one_by_one_gives(
-    rows: list[dict[str, Any]], skipped: int, chunks: int
+    cells_an_entry_max: int, rows: list[dict[str, Any]], skipped: int, chunks: int
 ) -> None:
     table = pa.Table.from_pylist(rows, schema=SCHEMA).slice(skipped)
     if chunks:
         table = pa.concat_tables([table.slice(0, chunks), table.slice(chunks)])
-    result = merged(table, ("key", "bucket"), MERGES)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(merging, "CELLS_AN_ENTRY_MAX", cells_an_entry_max)
+        result = merged(table, ("key", "bucket"), MERGES)
     got = {
         (row.pop("key"), row.pop("bucket")): row
         | {name: row[name] and dict(row[name]) for name in TABLES}
@@ -88,7 +93,11 @@ def test_large_numbers_are_added_exactly() -> None:
     assert row["table"] == [("x", 2**54 + 1)]
 
 
-def test_a_table_keeps_its_stored_keys_and_takes_new_ones_by_text() -> None:
+@pytest.mark.parametrize("cells_an_entry_max", [0, 10**9], ids=["sorted", "in a grid"])
+def test_a_table_keeps_its_stored_keys_and_takes_new_ones_by_text(
+    cells_an_entry_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "CELLS_AN_ENTRY_MAX", cells_an_entry_max)
     tables = [{"z": 1, "m": 1}, {"b": 1}, {"é": 5, "a": 2, "z": 3}, {"c": 1, "b": 1}]
     rows = [{"key": "ab"[n % 2], "bucket": 1, "table": one} for n, one in enumerate(tables)]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -29,6 +29,8 @@ COLUMN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]{0,62}")
 KEYS_MAX: Final = 65_536
 ALIASES_MAX: Final = 1_000_000
 RELATIONS_MAX: Final = 100_000
+ROWS_MAX: Final = 1_000_000
+"""Of `Reader.rows`: a million rows of three numbers are about 100 MB."""
 Value: TypeAlias = int | float | dict[str, int]
 """Of a column of a metric row; a table is a dict."""
 
@@ -223,6 +225,24 @@ class Reader(TraceReader, SlowReader, LogReader, EventReader, Protocol):
         different precision raise ValueError. A column is left out of a bucket that has no value of
         it, and a bucket of which nothing is left too: what was never written is no mistake. The
         caller bounds the range.
+        """
+
+    def rows(
+        self,
+        source: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+        service_id: str | None = None,
+    ) -> pa.Table:
+        """Of all entities of the source, or of one service: entity_id, time_bucket and the columns.
+
+        One row an entity and bucket of the range (as in `series`), in no order: for what compares
+        entities, each by the mean of its buckets' values, which no sum over the range can tell. A
+        value that is not there is null; a column that no table of the range has is left out. With
+        `service_id` the service itself, its instances or its endpoints; a source of relations with
+        it raises ValueError. More than ROWS_MAX rows raise PermanentError: a part of them would
+        give wrong means.
         """
 
     def relations(

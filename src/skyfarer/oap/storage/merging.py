@@ -1,15 +1,16 @@
 """Wide rows merged in Arrow: sums, extremes and tables of the rows of one key become one row.
 
-Plain columns go through Arrow's own grouping. A table is taken apart into (group, key, value),
-merged by sorting, and put together again; there is no loop over rows in Python. Sums of 64-bit
-numbers wrap around, as Java's do: a number that grows too large must not stop a batch.
+Plain columns go through Arrow's own grouping. A table is taken apart into (group, key, value) and
+put together again: merged in a grid of groups and keys where that is well filled, as percentiles
+are, else by sorting. There is no loop over rows in Python. Sums of 64-bit numbers wrap around, as
+Java's do: a number that grows too large must not stop a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,10 @@ _ROW: Final = "row number"  # with a blank, which no column has
 
 Numbers = npt.NDArray[np.int64]
 _BOTH: Final = {Merge.SUM: np.add, Merge.MAX: np.maximum, Merge.MIN: np.minimum}
+_LIMITS: Final = np.iinfo(np.int64)
+_NONE: Final = {Merge.SUM: 0, Merge.MAX: _LIMITS.min, Merge.MIN: _LIMITS.max}
+CELLS_AN_ENTRY_MAX: Final = 8
+"""Of the grid: one that is emptier takes more time than to sort the entries."""
 
 
 def merged(
@@ -47,9 +52,14 @@ def merged(
     columns |= {name: grouped[f"{name}_{function}"] for name, function in wanted}
     for name in tables:
         entries = _entries(rows[name].combine_chunks(), groups, stored_count)
-        made = _bounded(_one_each(entries, merges[name]), bounds.get(name, KEYS_MAX))
+        made = _one_each(entries, merges[name], grouped.num_rows)
+        made = _bounded(made, bounds.get(name, KEYS_MAX), grouped.num_rows)
         columns[name] = _tables(made, grouped.num_rows)
     return pa.table(columns)
+
+
+_Merged: TypeAlias = tuple[Numbers, Numbers, npt.NDArray[np.bool_]]
+"""Places in the grid, their values, and whether they are new."""
 
 
 class _Entries(NamedTuple):
@@ -70,42 +80,57 @@ def _groups(members: pa.ListArray, count: int) -> Numbers:
 
 
 def _entries(tables: pa.MapArray, groups: Numbers, stored_count: int) -> _Entries:
-    valid = tables.is_valid()
-    rows, tables = np.flatnonzero(valid.to_numpy(zero_copy_only=False)), tables.filter(valid)
+    rows = np.arange(len(tables))
+    if tables.null_count:
+        valid = tables.is_valid()
+        rows, tables = np.flatnonzero(valid.to_numpy(zero_copy_only=False)), tables.filter(valid)
     owners = np.repeat(rows, np.diff(tables.offsets.to_numpy()))
     labels = tables.keys.dictionary_encode()
     return _Entries(
         groups=groups[owners],
-        labels=labels.indices.to_numpy().astype(np.int64),
+        labels=labels.indices.to_numpy(),
         values=tables.items.fill_null(0).to_numpy(),
         new=owners >= stored_count,
         texts=labels.dictionary,
     )
 
 
-def _one_each(entries: _Entries, merge: Merge) -> _Entries:
+def _one_each(entries: _Entries, merge: Merge, groups_count: int) -> _Entries:
     """One a group and label, in the order of groups."""
     width = max(len(entries.texts), 1)
     places = entries.groups * width + entries.labels
+    dense = groups_count * width <= CELLS_AN_ENTRY_MAX * len(places)
+    found, values, new = (_in_a_grid if dense else _sorted)(
+        places, entries, merge, groups_count * width
+    )
+    return _Entries(found // width, found % width, values, new, entries.texts)
+
+
+def _in_a_grid(places: Numbers, entries: _Entries, merge: Merge, cells: int) -> _Merged:
+    values = np.full(cells, _NONE[merge], np.int64)
+    _BOTH[merge].at(values, places, entries.values)
+    there, old = np.zeros((2, cells), np.bool_)
+    there[places] = True
+    old[places[~entries.new]] = True
+    found = np.flatnonzero(there)
+    return found, values[found], ~old[found]
+
+
+def _sorted(places: Numbers, entries: _Entries, merge: Merge, _cells: int) -> _Merged:
     order = np.argsort(places, kind="stable")
     first = np.flatnonzero(np.diff(places[order], prepend=-1))
     if not len(first):
-        return entries
-    places = places[order][first]
-    return _Entries(
-        groups=places // width,
-        labels=places % width,
-        values=_BOTH[merge].reduceat(entries.values[order], first),
-        new=entries.new[order][first],  # stored rows are the first of all
-        texts=entries.texts,
-    )
+        return places, entries.values, entries.new
+    values = _BOTH[merge].reduceat(entries.values[order], first)
+    return places[order][first], values, entries.new[order][first]  # stored rows are the first
 
 
-def _bounded(entries: _Entries, keys_max: int) -> _Entries:
+def _bounded(entries: _Entries, keys_max: int, groups_count: int) -> _Entries:
     """At most so many of a group, old ones before new ones."""
-    _, starts, counts = np.unique(entries.groups, return_index=True, return_counts=True)
-    if not len(counts) or counts.max() <= keys_max:
+    counts = np.bincount(entries.groups, minlength=groups_count)
+    if counts.max(initial=0) <= keys_max:
         return entries
+    starts = np.cumsum(counts) - counts
     ranks = np.empty(len(entries.texts), np.int64)
     ranks[pc.sort_indices(entries.texts).to_numpy()] = np.arange(len(ranks))
     order = np.lexsort((ranks[entries.labels], entries.new, entries.groups))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import duckdb
@@ -24,22 +24,22 @@ import numpy as np
 import pyarrow as pa
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
-from skyfarer.oap.core.storage import COLUMN_NAME, Deltas, Merge, Value
+from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
+from skyfarer.oap.core.storage import COLUMN_NAME, ROWS_MAX, Deltas, Merge, Value
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
-from skyfarer.oap.storage.embedded import schema
-from skyfarer.oap.storage.embedded.searching import bounded
+from skyfarer.oap.storage.embedded import schema, tables
+from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
+from skyfarer.oap.storage.embedded.tables import Entry
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
+_Row: TypeAlias = dict[str, Value]
 KEYS: Final = ("entity_id", "time_bucket")
-_ARROW_TYPES: Final = {
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "MAP(VARCHAR, BIGINT)": TABLE,
-}
+_ARROW_TYPES: Final = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), tables.SQL: TABLE}
+_NO_ROWS: Final = "SELECT '' AS entity_id, 0::BIGINT AS time_bucket LIMIT 0"
+_OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
 _TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
 _MINUTES_FROM: Final = 10**11  # hours and days are smaller numbers
 _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -56,23 +56,51 @@ class MetricReads(ABC):
         columns: Sequence[str],
         start_bucket: int,
         end_bucket: int,
-    ) -> dict[int, dict[str, Value]]:
-        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
-        cursor, found = self._cursor(), dict[int, dict[str, Value]]()
+    ) -> dict[int, _Row]:
+        days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        cursor, found = self._cursor(), dict[int, _Row]()
+        where = f"entity_id = $entity AND {WITHIN}"
+        asked = {"entity": entity_id, "first": start_bucket, "last": end_bucket}
         with bounded(cursor):
-            present = schema.present(cursor)
-            for table in (table for table in tables if table in present):
-                there = _columns(cursor, table)
-                wanted = [column for column in columns if column in there]
-                rows = cursor.execute(
-                    f"""SELECT {_listed("time_bucket", *wanted)} FROM {table}
-                    WHERE entity_id = ? AND time_bucket BETWEEN ? AND ?""",
-                    [entity_id, start_bucket, end_bucket],
-                )
-                for bucket, *values in rows.fetchall():
-                    if row := _known(wanted, values):
-                        found[bucket] = row
+            rows = _selected(cursor, days, ("time_bucket", *columns), where, asked)
+            for bucket, *values in rows.fetchall():
+                if row := _known(rows.columns[1:], values):
+                    found[bucket] = row
         return found
+
+    def rows(
+        self,
+        source: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+        service_id: str | None = None,
+    ) -> pa.Table:
+        days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        where, asked = WITHIN, dict[str, object](first=start_bucket, last=end_bucket)
+        if service_id is not None:
+            where += f" AND {_of_service(source)}"
+            asked["service"] = service_id
+        cursor = self._cursor()
+        with bounded(cursor):
+            found = _selected(cursor, days, (*KEYS, *columns), where, asked)
+            rows = found.limit(ROWS_MAX + 1).to_arrow_table()
+        return _whole(tables.as_maps(rows), source)
+
+
+def _of_service(source: str) -> str:
+    if ENTITIES[source] not in _OF_A_SERVICE:
+        raise ValueError(f"rows of {source} are of two services, not of one")
+    return "(entity_id = $service OR starts_with(entity_id, $service || '_'))"
+
+
+def _whole(rows: pa.Table, source: str) -> pa.Table:
+    if rows.num_rows > ROWS_MAX:
+        raise PermanentError(
+            f"{source} has more than {ROWS_MAX} rows in that time: "
+            "ask for a shorter time, a longer step, or one service"
+        )
+    return rows
 
 
 def table_of(source: str, day: int) -> str:
@@ -97,16 +125,20 @@ def merge(
         table = table_of(source, int(day))
         _prepare(cursor, known, table, types)
         of_day = days == day
-        _merge_day(cursor, table, rows.filter(pa.array(of_day)), buckets[of_day], deltas)
+        some = rows if of_day.all() else rows.filter(pa.array(of_day))
+        put = _merged_day(cursor, table, some, buckets[of_day], deltas)
+        cursor.register("merged", tables.as_lists(put))
+        cursor.execute(f"INSERT INTO {table} BY NAME FROM merged")
 
 
-def _merge_day(
+def _merged_day(
     cursor: duckdb.DuckDBPyConnection,
     table: str,
     rows: pa.Table,
     buckets: Numbers,
     deltas: Deltas,
-) -> None:
+) -> pa.Table:
+    """What to put into the table, from which the rows that it replaces are taken."""
     brought = pa.concat_tables(
         rows.append_column("time_bucket", pa.array(buckets // precision))
         for precision in PRECISIONS
@@ -116,9 +148,7 @@ def _merge_day(
     carried = {f.name: _alone(f.type) for f in stored.schema if f.name not in named}
     everything = pa.concat_tables([stored, brought], promote_options="default")
     merges = {**carried, **deltas.merges}
-    rows = merged(everything, KEYS, merges, deltas.bounds, stored.num_rows)
-    cursor.register("merged", rows)
-    cursor.execute(f"INSERT INTO {table} BY NAME FROM merged")
+    return merged(everything, KEYS, merges, deltas.bounds, stored.num_rows)
 
 
 def _taken(
@@ -126,10 +156,11 @@ def _taken(
 ) -> pa.Table:
     """The rows of these keys, removed. Minutes before the first are not even looked at."""
     cursor.register("touched", keys)
-    return cursor.sql(
+    taken = cursor.sql(
         f"""DELETE FROM {table} WHERE (entity_id, time_bucket) IN (FROM touched)
         AND (time_bucket >= {first_minute} OR time_bucket < {_MINUTES_FROM}) RETURNING *"""
-    ).to_arrow_table()
+    )
+    return tables.as_maps(taken.to_arrow_table())
 
 
 def _alone(of_type: pa.DataType) -> Merge:
@@ -163,7 +194,7 @@ def _type(rows: pa.Table, name: str) -> str:
     found = rows.schema.field(name).type
     if COLUMN_NAME.fullmatch(name) and name not in _TAKEN:
         if pa.types.is_map(found):
-            return "MAP(VARCHAR, BIGINT)"
+            return tables.SQL
         if pa.types.is_integer(found):
             return "BIGINT"
         if pa.types.is_floating(found):
@@ -176,10 +207,42 @@ def _columns(cursor: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return {name: sql_type for name, sql_type, *_ in rows}
 
 
+def _selected(
+    cursor: duckdb.DuckDBPyConnection,
+    days: Sequence[str],
+    columns: Sequence[str],
+    where: str,
+    asked: dict[str, object],
+) -> duckdb.DuckDBPyRelation:
+    """The columns of the tables of these days. Mostly all of them are there, and to ask which ones
+    takes longer than to be told."""
+    columns = [name for name in columns if COLUMN_NAME.fullmatch(name)]
+    try:
+        return cursor.sql(_union(dict.fromkeys(days, columns), where), params=asked)
+    except (duckdb.CatalogException, duckdb.BinderException):
+        present = schema.present(cursor)
+        there = {day: _columns(cursor, day) for day in days if day in present}
+        wanted = {day: [name for name in columns if name in of] for day, of in there.items()}
+        if not wanted:
+            return cursor.sql(_NO_ROWS)
+        return cursor.sql(_union(wanted, where), params=asked)
+
+
+def _union(wanted: Mapping[str, Sequence[str]], where: str) -> str:
+    days = (
+        f"SELECT {_listed(*columns)} FROM {day} WHERE {where}" for day, columns in wanted.items()
+    )
+    return " UNION ALL BY NAME ".join(days)
+
+
 def _listed(*columns: str) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def _known(columns: Sequence[str], values: Sequence[Value | None]) -> dict[str, Value]:
+def _known(columns: Iterable[str], values: Sequence[Value | list[Entry] | None]) -> _Row:
     pairs = zip(columns, values, strict=True)
-    return {column: value for column, value in pairs if value is not None}
+    return {
+        column: tables.as_dict(value) if isinstance(value, list) else value
+        for column, value in pairs
+        if value is not None
+    }

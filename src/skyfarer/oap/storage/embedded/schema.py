@@ -8,7 +8,8 @@ which are checked. Tables of metrics, relations and aliases are declared where t
 Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
 its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
 names: those of an older file are renamed, and stay until somebody drops them. Version 4 has the
-tags of segments; older ones are found by none. Logs and events are tables of days that are made
+tags of segments; older ones are found by none. Version 5 has lists in metrics where there were
+MAPs (`tables`). Logs and events are tables of days that are made
 when there are any, and tags of logs are rows of a type that older programs pass over: they need no
 version.
 """
@@ -21,9 +22,9 @@ import re
 import duckdb
 
 from skyfarer.oap.core.time_bucket import day_of
-from skyfarer.oap.storage.embedded import aliases, inventory
+from skyfarer.oap.storage.embedded import aliases, inventory, tables
 
-VERSION = 4
+VERSION = 5
 OLD = "old_v2_"
 SEGMENT = "segment"
 SECOND_MAX = 9999_12_31_23_59_59
@@ -62,16 +63,19 @@ def present(cursor: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:
-    """Brings the tables of days in a file of an older version up to date, in one transaction."""
+    """Brings the tables of days in a file of an older version up to date. But for the metrics that
+    are rewritten, in one transaction; whatever ends it, the next start goes on with the rest."""
+    if rewritten := tables.upgrade(cursor):
+        log.info("%d columns of metrics were rewritten for schema %d", rewritten, VERSION)
     cursor.begin()
-    tables = sorted(present(cursor))
-    for table in (name for name in tables if version < 2 and _SEGMENTS.fullmatch(name)):
+    there = sorted(present(cursor))
+    for table in (name for name in there if version < 2 and _SEGMENTS.fullmatch(name)):
         cursor.execute(
             f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS kind INTEGER DEFAULT {V3_SEGMENT}"
         )
-    for table in (name for name in tables if _SEGMENTS.fullmatch(name)):
+    for table in (name for name in there if _SEGMENTS.fullmatch(name)):
         cursor.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS tags VARCHAR[]")
-    old = [name for name in tables if version < 3 and _OLD_METRICS.fullmatch(name)]
+    old = [name for name in there if version < 3 and _OLD_METRICS.fullmatch(name)]
     for table in old:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {OLD}{table}")
     cursor.execute("UPDATE schema_version SET version = ?", [VERSION])
