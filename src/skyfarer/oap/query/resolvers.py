@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
-from typing import Any
+from itertools import chain
 
 from skyfarer import __version__
 from skyfarer.base.clock import Clock
@@ -14,9 +14,12 @@ from skyfarer.oap.core.storage import Endpoint, Instance, Reader, Service
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.events import Events
-from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
+from skyfarer.oap.query.expressions.catalogue import Catalogue
 from skyfarer.oap.query.limits import ENDPOINTS_MAX
 from skyfarer.oap.query.logs import Logs
+from skyfarer.oap.query.metrics import Metrics
+from skyfarer.oap.query.metrics_v1 import MetricsV1
+from skyfarer.oap.query.metrics_v2 import MetricsV2
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
 
@@ -57,12 +60,16 @@ class Resolvers:
         self._health = health
         self._clock = clock
         self._zone = zone
-        self._expressions = Expressions(reader, plan, zone)
+        catalogue = Catalogue(plan)
+        self._metrics = [
+            protocol(reader, catalogue, zone) for protocol in (Metrics, MetricsV2, MetricsV1)
+        ]
         self._traces = Traces(reader, inventories)
         self._logs = Logs(reader)
         self._events = Events(reader)
 
     def table(self) -> dict[str, Callable[..., object]]:
+        metrics = (protocol.table() for protocol in self._metrics)
         return {
             "version": self.version,
             "checkHealth": self.check_health,
@@ -71,7 +78,7 @@ class Resolvers:
             "listServices": self.services,
             "listInstances": self.instances,
             "findEndpoint": self.endpoints,
-            "execExpression": self.expression,
+            **dict(chain.from_iterable(table.items() for table in metrics)),
             **self._traces.table(),
             **self._logs.table(),
             **self._events.table(),
@@ -113,16 +120,6 @@ class Resolvers:
         found = self._reader.endpoints(serviceId, keyword or "", min(limit, ENDPOINTS_MAX), between)
         return [_endpoint(endpoint) for endpoint in found]
 
-    def expression(
-        self,
-        expression: str,
-        entity: Mapping[str, Any],
-        duration: Mapping[str, str],
-        debug: bool | None = None,
-        dumpDBRsp: bool | None = None,  # noqa: N803
-    ) -> View:
-        return _result(self._expressions.evaluate(expression, entity, Duration.of(duration)))
-
 
 def _service(service: Service) -> View:
     return {
@@ -147,17 +144,3 @@ def _instance(instance: Instance) -> View:
 
 def _endpoint(endpoint: Endpoint) -> View:
     return {"id": endpoint.id, "name": endpoint.name}
-
-
-def _result(result: ExpressionResult) -> View:
-    return {
-        "type": result.type,
-        "results": [_series(series) for series in result.series],
-        "error": result.error,
-    }
-
-
-def _series(series: Series) -> View:
-    labels = [{"key": key, "value": value} for key, value in series.labels]
-    values = [{"id": shown.id, "value": shown.value} for shown in series.values]
-    return {"metric": {"labels": labels}, "values": values}
