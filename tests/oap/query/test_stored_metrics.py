@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from contracts.storage_contract import TABLE, batch, delta, deltas_of
+from contracts.storage_contract import batch
+from golden.mqe.storing import deltas
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.oal.interpreter import accumulate, values
-from skyfarer.oap.oal.plan import Operation, Plan, SourcePlan
+from skyfarer.oap.oal.plan import Plan, SourcePlan
 from skyfarer.oap.oal.series import SEPARATOR
 
-MERGES = {
-    **dict.fromkeys((Operation.MAX, Operation.MAX_DOUBLE, Operation.LABEL_MAX), Merge.MAX),
-    **dict.fromkeys((Operation.MIN, Operation.MIN_DOUBLE, Operation.LABEL_MIN), Merge.MIN),
-}
 STEPS = {
     "MINUTE": ("2026-11-15 0800", "2026-11-15 0802", 1),
     "HOUR": ("2026-11-15 08", "2026-11-15 08", 60),
@@ -36,22 +31,6 @@ BATCHES = (
     {0: [call(30, True, "/a"), call(1700, True, "/b")], 2: [call(620, False, "/a")]},
     {0: [call(95, False, "/a")], 2: [call(5, True, "/c"), call(40, True, "/a")]},
 )
-
-
-def deltas(plan: SourcePlan, minute: int, rows: Mapping[int, Any], **entity: Any) -> Deltas:
-    """What the analysis makes of the rows of each minute."""
-    found = {after: accumulate(plan, calls) for after, calls in rows.items()}
-    merges = {a.column: MERGES.get(a.operation, Merge.SUM) for a in plan.accumulators}
-    types: dict[str, pa.DataType] = {}
-    for column in merges:
-        value = next((each[column] for each in found.values() if column in each), 0)
-        types[column] = TABLE if isinstance(value, Mapping) else pa.scalar(value).type
-    lines = [
-        delta(minute + after, **entity)
-        | {name: list(v.items()) if isinstance(v, Mapping) else v for name, v in columns.items()}
-        for after, columns in found.items()
-    ]
-    return deltas_of(lines, merges, types)
 
 
 def source_plan(plan: Plan, source: str) -> SourcePlan:

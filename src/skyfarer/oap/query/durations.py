@@ -52,19 +52,27 @@ _SHAPES = {
 _MINUTES = {Step.DAY: (10_000, 2359, 1440), Step.HOUR: (100, 59, 60), Step.MINUTE: (1, 0, 1)}
 
 
-_LENGTHS = {
-    Step.DAY: timedelta(days=1),
-    Step.HOUR: timedelta(hours=1),
-    Step.MINUTE: timedelta(minutes=1),
-}
-
-
 @dataclass(frozen=True)
 class Point:
     """One bucket of a chart. `epoch_ms` is the moment it begins."""
 
     bucket: int
     epoch_ms: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """Points in order, the bucket before the first, and how many minutes a bucket has."""
+
+    points: tuple[Point, ...]
+    before: int
+    minutes: int
+
+    @property
+    def predecessors(self) -> dict[int, int]:
+        """Bucket → the one before it."""
+        buckets = [point.bucket for point in self.points]
+        return dict(zip(buckets, (self.before, *buckets), strict=False))
 
 
 @dataclass(frozen=True)
@@ -125,10 +133,15 @@ class Duration:
             points.setdefault(bucket, _point(bucket, self.step, zone))
         return list(points.values())
 
-    def before(self, zone: tzinfo) -> int:
-        """The bucket before the first."""
-        earlier = self.start - _LENGTHS[self.step]
-        return Duration(self.step, earlier, earlier).points(zone)[0].bucket
+    def window(self, zone: tzinfo, earlier: int = 0) -> Window:
+        """Its points, and so many before them; together they are bounded as points are."""
+        points, unit = self.points(zone), self.step.value.lower()
+        if not points:
+            raise QueryError(f"the server's clock has no such {unit}: it was set forward then")
+        if len(points) + earlier > POINTS_MAX:
+            raise QueryError(f"{earlier} {unit}s before {len(points)} are more than {POINTS_MAX}")
+        *more, before = _before(points[0].bucket, self, earlier + 1, zone)
+        return Window((*reversed(more), *points), before.bucket, minutes_of(self.step))
 
 
 def minutes_of(step: Step) -> int:
@@ -147,17 +160,29 @@ def _moment(text: str, step: Step) -> datetime:
     raise QueryError(f"{text[:40]!r} is not a time of step {step.value}, written {shape.text}")
 
 
-def _moments(start: datetime, step: Step, zone: tzinfo) -> Iterator[datetime]:
+def _moments(start: datetime, step: Step, zone: tzinfo, direction: int = 1) -> Iterator[datetime]:
     """Local times a step apart: days by the calendar, hours and minutes by the elapsed time."""
     if step is Step.DAY:
         day = start
         while True:
             yield day
-            day += timedelta(days=1)
+            day += timedelta(days=direction)
     moment = start.replace(tzinfo=zone).astimezone(UTC)
     while True:
         yield moment.astimezone(zone)
-        moment += timedelta(minutes=minutes_of(step))
+        moment += timedelta(minutes=direction * minutes_of(step))
+
+
+def _before(first: int, duration: Duration, count: int, zone: tzinfo) -> list[Point]:
+    """So many buckets before the first, the latest of them first."""
+    points: dict[int, Point] = {}
+    for moment in _moments(duration.start, duration.step, zone, -1):
+        bucket = _bucket(moment, duration.step)
+        if bucket < first:
+            points.setdefault(bucket, _point(bucket, duration.step, zone))
+        if len(points) == count:
+            return list(points.values())
+    raise AssertionError("moments never end")
 
 
 def _bucket(moment: datetime, step: Step) -> int:

@@ -41,6 +41,17 @@ LOGS_BYTES_MAX = 32 * MIB  # of one page
 LOG_TAGS_MAX = 100_000  # of one page
 LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
 TAGS_ASKED_MAX = 32
+EXPRESSION_CHARS_MAX = 8 * KIB
+EXPRESSION_DEPTH_MAX = 32  # parentheses and arguments
+EXPRESSION_OPERATIONS_MAX = 100  # operators and functions
+EXPRESSION_METRICS_MAX = 32
+EXPRESSION_VALUES_MAX = 500_000  # of one metric: points × labels
+ROUND_PLACES_MAX = 15
+TOP_N_MAX = 1_000
+IDS_MAX = 100  # of entities, read one by one
+LINES_MAX = 100  # labels asked for by index
+REGEX_CHARS_MAX = 500
+RECORDS_MAX = 25_000  # looked at for the fastest: 50 of each of 500 minutes
 TAGS_PROPOSED_MAX = 100  # as the original's default
 TOPOLOGY_SERVICES_MAX = 1_000  # asked for by id
 TOPOLOGY_CALLS_MAX = 10_000  # of one map
@@ -74,6 +85,9 @@ WEIGHTS = {
     "getEndpointDependencies": 50,  # SkyWalking's page asks for those of many endpoints at once
     "getEndpointDependenciesByName": 50,
     "getEndpointTopology": 50,
+    **dict.fromkeys(("sortMetrics", "readRecords", "readSampledRecords", "getValues"), 100),
+    **dict.fromkeys(("getServiceTopN", "getAllServiceInstanceTopN", "getAllEndpointTopN"), 100),
+    **dict.fromkeys(("getServiceInstanceTopN", "getEndpointTopN", "getTopNRecords"), 100),
 }
 
 # Parsed documents are remembered, since clients send the same few again and again.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, tzinfo
-from typing import Any
+from itertools import chain
 
 from skyfarer import __version__
 from skyfarer.base.clock import Clock
@@ -12,11 +12,13 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import unkept
-from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.events import Events
-from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
+from skyfarer.oap.query.expressions.catalogue import Catalogue
 from skyfarer.oap.query.logs import Logs
 from skyfarer.oap.query.metadata import Metadata
+from skyfarer.oap.query.metrics import Metrics
+from skyfarer.oap.query.metrics_v1 import MetricsV1
+from skyfarer.oap.query.metrics_v2 import MetricsV2
 from skyfarer.oap.query.retention import Retention
 from skyfarer.oap.query.topology import Topologies
 from skyfarer.oap.query.traces import Traces
@@ -47,21 +49,25 @@ class Resolvers:
         self._zone = zone
         self._retention = retention or Retention()
         self._metadata = Metadata(reader)
-        self._expressions = Expressions(reader, plan, zone)
+        catalogue = Catalogue(plan)
+        self._metrics = [
+            protocol(reader, catalogue, zone) for protocol in (Metrics, MetricsV2, MetricsV1)
+        ]
         self._topologies = Topologies(reader)
         self._traces = Traces(reader, inventories)
         self._logs = Logs(reader)
         self._events = Events(reader)
 
     def table(self) -> dict[str, Callable[..., object]]:
+        metrics = (protocol.table() for protocol in self._metrics)
         return {
             "version": self.version,
             "checkHealth": self.check_health,
             "getTimeInfo": self.time_info,
             "getRecordsTTL": self._retention.records,
             "getMetricsTTL": self._retention.metrics,
-            "execExpression": self.expression,
             **self._metadata.table(),
+            **dict(chain.from_iterable(table.items() for table in metrics)),
             **self._topologies.table(),
             **self._traces.table(),
             **self._logs.table(),
@@ -79,27 +85,3 @@ class Resolvers:
         now_ms = self._clock.now_ms()
         offset = datetime.fromtimestamp(now_ms / 1000, self._zone).strftime("%z")
         return {"timezone": offset[:5], "currentTimestamp": now_ms}
-
-    def expression(
-        self,
-        expression: str,
-        entity: Mapping[str, Any],
-        duration: Mapping[str, str],
-        debug: bool | None = None,
-        dumpDBRsp: bool | None = None,  # noqa: N803
-    ) -> View:
-        return _result(self._expressions.evaluate(expression, entity, Duration.of(duration)))
-
-
-def _result(result: ExpressionResult) -> View:
-    return {
-        "type": result.type,
-        "results": [_series(series) for series in result.series],
-        "error": result.error,
-    }
-
-
-def _series(series: Series) -> View:
-    labels = [{"key": key, "value": value} for key, value in series.labels]
-    values = [{"id": shown.id, "value": shown.value} for shown in series.values]
-    return {"metric": {"labels": labels}, "values": values}

@@ -1,0 +1,96 @@
+"""top_n: entities by the mean of a metric over a time, and records by their latency.
+
+The mean is that of the buckets that have a value, truncated to a whole number. Entities of equal
+means stand by their ids.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skyfarer.oap.core.entities import ENTITIES, Entity
+from skyfarer.oap.core.slow import SlowStatement
+from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.query import limits
+from skyfarer.oap.query.durations import Window
+from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.expressions import columns
+from skyfarer.oap.query.expressions.catalogue import Derived, Sampled
+from skyfarer.oap.query.expressions.owners import service_of
+from skyfarer.oap.query.expressions.reading import columns_of, range_of
+
+_OF_A_SERVICE = (Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT)
+
+
+@dataclass(frozen=True)
+class Top:
+    """So many, the greatest first or the least."""
+
+    limit: int
+    ascending: bool
+
+
+@dataclass(frozen=True)
+class LayerIs:
+    """Entities of services that are, or are not, of a layer."""
+
+    layer: str
+    equal: bool
+
+
+def ranked(
+    reader: Reader,
+    of: Derived,
+    window: Window,
+    top: Top,
+    service_id: str | None = None,
+    layers: Sequence[LayerIs] = (),
+) -> list[tuple[str, int]]:
+    """Entity ids and their means; of a service, itself or its parts. Blocks on storage."""
+    if of.source not in ENTITIES:
+        return []  # nothing fills it yet
+    if service_id is not None and of.kind not in _OF_A_SERVICE:
+        raise QueryError(f"{of.name} is of two services; ask for its top without a service")
+    rows = reader.rows(of.source, columns_of(of), *range_of(of, window), service_id)
+    sign = 1 if top.ascending else -1
+    wanted = _wanted(reader, layers)
+    means = (
+        (sign * mean, entity)
+        for entity, mean in _means(*columns.values(of, rows, window))
+        if all((service_of(entity) in services) is equal for services, equal in wanted)
+    )
+    return [(entity, sign * mean) for mean, entity in heapq.nsmallest(top.limit, means)]
+
+
+def _wanted(reader: Reader, layers: Sequence[LayerIs]) -> list[tuple[frozenset[str], bool]]:
+    return [
+        (frozenset(service.id for service in reader.services(one.layer)), one.equal)
+        for one in layers
+    ]
+
+
+def _means(entities: pa.Array, values: columns.Numbers) -> Iterator[tuple[str, int]]:
+    encoded = entities.dictionary_encode()
+    groups = encoded.indices.to_numpy()
+    means = np.bincount(groups, values) / np.bincount(groups)
+    return zip(encoded.dictionary.to_pylist(), map(int, means), strict=True)
+
+
+def sampled(
+    reader: Reader, of: Sampled, service_id: str, between: tuple[int, int], top: Top
+) -> list[SlowStatement]:
+    """`between` is a range of second buckets. Storage has the slowest first: for the fastest of
+    them all are read, and QueryError says when they are too many."""
+    if not top.ascending:
+        return reader.slowest(of.slow, service_id, between, top.limit)
+    found = reader.slowest(of.slow, service_id, between, limits.RECORDS_MAX + 1)
+    if len(found) > limits.RECORDS_MAX:
+        raise QueryError(
+            f"there are more than {limits.RECORDS_MAX} records; ask for a shorter duration, or des"
+        )
+    return sorted(found, key=lambda one: (one.latency, one.id))[: top.limit]

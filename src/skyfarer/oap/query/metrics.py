@@ -1,0 +1,110 @@
+"""Root fields about expressions and the metrics there are, in the protocol's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.query import limits
+from skyfarer.oap.query.durations import Duration
+from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.expressions import Expressions
+from skyfarer.oap.query.expressions.arithmetic import text
+from skyfarer.oap.query.expressions.catalogue import CATALOGS, Catalogue, MetricsType
+from skyfarer.oap.query.expressions.results import Owner, Result, Series, Value
+from skyfarer.oap.query.traces.span import View
+
+
+class Metrics:
+    """Any thread; blocks on storage."""
+
+    def __init__(self, reader: Reader, catalogue: Catalogue, zone: tzinfo) -> None:
+        self._catalogue = catalogue
+        self._expressions = Expressions(reader, catalogue, zone)
+
+    def table(self) -> dict[str, Callable[..., object]]:
+        return {
+            "execExpression": self.expression,
+            "returnTypeOfMQE": self.type_of_expression,
+            "typeOfMetrics": self.type_of,
+            "listMetrics": self.all,
+        }
+
+    def expression(
+        self,
+        expression: str,
+        entity: Mapping[str, Any],
+        duration: Mapping[str, str],
+        debug: bool | None = None,
+        dumpDBRsp: bool | None = None,  # noqa: N803
+    ) -> View:
+        return _result(self._expressions.evaluate(expression, entity, Duration.of(duration)))
+
+    def type_of_expression(self, expression: str) -> str:
+        return self._expressions.type_of(expression).value
+
+    def type_of(self, name: str) -> str:
+        found = self._catalogue.find(name)
+        return (MetricsType.UNKNOWN if found is None else found.type).value
+
+    def all(self, regex: str | None = None) -> list[View]:
+        found = list(self._catalogue)
+        fits = _fits([one.name for one in found], regex) if regex else [True] * len(found)
+        return [
+            {"name": one.name, "type": one.type.value, "catalog": CATALOGS[one.kind]}
+            for one, fit in zip(found, fits, strict=True)
+            if fit
+        ]
+
+
+def _fits(names: list[str], regex: str) -> list[bool]:
+    """By RE2, which Arrow has: a pattern of Python's could take for ever."""
+    if len(regex) > limits.REGEX_CHARS_MAX:
+        raise QueryError(f"a pattern has at most {limits.REGEX_CHARS_MAX} characters")
+    try:
+        pc.match_substring_regex(pa.array([""]), regex)
+        fits = pc.match_substring_regex(pa.array(names, pa.string()), rf"\A(?:{regex})\z")
+    except pa.ArrowInvalid as error:
+        raise QueryError(f"{regex!r} is no regular expression: {error}") from error
+    found: list[bool] = fits.to_pylist()
+    return found
+
+
+def _result(result: Result) -> View:
+    return {
+        "type": result.type.value,
+        "results": [_series(series) for series in result.series],
+        "error": result.error,
+    }
+
+
+def _series(series: Series) -> View:
+    labels = [{"key": key, "value": value} for key, value in series.labels]
+    return {"metric": {"labels": labels}, "values": [_value(value) for value in series.values]}
+
+
+def _value(value: Value) -> View:
+    return {
+        "id": value.id,
+        "value": None if value.number is None else text(value.number),
+        "owner": None if value.owner is None else _owner(value.owner),
+        "traceID": value.trace_id,
+    }
+
+
+def _owner(owner: Owner) -> View:
+    return {
+        "scope": owner.scope,
+        "serviceID": owner.service_id,
+        "serviceName": owner.service,
+        "normal": owner.normal,
+        "serviceInstanceID": owner.instance_id,
+        "serviceInstanceName": owner.instance,
+        "endpointID": owner.endpoint_id,
+        "endpointName": owner.endpoint,
+    }
