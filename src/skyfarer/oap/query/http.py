@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RETRY_AFTER_S = "1"
+JSON = "application/json"
 
 
 class Posts(Protocol):
@@ -97,7 +98,7 @@ class Door:
 
     async def graphql(self, http: HttpRequest) -> Response:
         try:
-            request = parse_request(await _body(http))
+            request = parse_request(await _body(http), _is_json(http))
         except _TooLargeError as refusal:
             return _refusal(413, refusal)
         except QueryError as refusal:
@@ -158,7 +159,12 @@ async def _body(http: HttpRequest) -> bytes:
     return bytes(body)
 
 
-def parse_request(body: bytes) -> Request:
+def _is_json(http: HttpRequest) -> bool:
+    """A browser asks us first before it sends such a body for a page of somebody else's."""
+    return http.headers.get("content-type", "").partition(";")[0].strip().lower() == JSON
+
+
+def parse_request(body: bytes, may_change: bool = True) -> Request:
     """QueryError when the bytes are no GraphQL request in JSON."""
     try:
         document = json.loads(body, parse_constant=_no_constant)
@@ -173,7 +179,7 @@ def parse_request(body: bytes) -> Request:
         raise QueryError('"variables" must be an object')
     if operation is not None and not isinstance(operation, str):
         raise QueryError('"operationName" must be text')
-    return Request(document["query"], variables or {}, operation or None)
+    return Request(document["query"], variables or {}, operation or None, may_change)
 
 
 def _no_constant(name: str) -> None:
@@ -198,4 +204,4 @@ def _json(status: int, content: dict[str, Any]) -> Response:
     # ASCII escapes: storage may hold a lone surrogate, and that must not cost the answer.
     text = json.dumps(content, separators=(",", ":"))
     headers = {"Retry-After": RETRY_AFTER_S} if status == 503 else None
-    return Response(text, status, headers, media_type="application/json")
+    return Response(text, status, headers, media_type=JSON)

@@ -40,6 +40,7 @@ TRACE_BYTES_MAX = 32 * MIB
 LOGS_BYTES_MAX = 32 * MIB  # of one page
 LOG_TAGS_MAX = 100_000  # of one page
 LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
+TEMPLATE_CHARS_MAX = 512 * KIB  # of a dashboard that is saved
 TAGS_ASKED_MAX = 32
 TAGS_PROPOSED_MAX = 100  # as the original's default
 TOPOLOGY_SERVICES_MAX = 1_000  # asked for by id
@@ -63,6 +64,8 @@ WEIGHTS = {
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
+    "getAllTemplates": 500,
+    "getTemplate": 100,
     **dict.fromkeys(
         (
             *("getGlobalTopology", "getServiceTopology", "getServiceTopologyByName"),

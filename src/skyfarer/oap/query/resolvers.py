@@ -12,6 +12,7 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import unkept
+from skyfarer.oap.query.dashboards import Dashboards, SavedDashboards
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
@@ -41,12 +42,14 @@ class Resolvers:
         zone: tzinfo,
         inventories: InventoryReader | None = None,
         retention: Retention | None = None,
+        dashboards: SavedDashboards | None = None,
     ) -> None:
         self._health = health
         self._clock = clock
         self._zone = zone
         self._retention = retention or Retention()
         self._metadata = Metadata(reader)
+        self._dashboards = Dashboards(reader, dashboards or SavedDashboards(), clock)
         self._expressions = Expressions(reader, plan, zone)
         self._topologies = Topologies(reader)
         self._traces = Traces(reader, inventories)
@@ -62,12 +65,16 @@ class Resolvers:
             "getMetricsTTL": self._retention.metrics,
             "execExpression": self.expression,
             **self._metadata.table(),
+            **self._dashboards.table(),
             **self._topologies.table(),
             **self._traces.table(),
             **self._logs.table(),
             **self._events.table(),
             **unkept.table(),
         }
+
+    def changes(self) -> dict[str, Callable[..., object]]:
+        return {"version": self.version, **self._dashboards.changes()}
 
     def version(self) -> str:
         return f"{PROTOCOL_VERSION}-skyfarer-{__version__}"

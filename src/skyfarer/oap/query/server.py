@@ -18,6 +18,7 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import limits
+from skyfarer.oap.query.dashboards import SavedDashboards
 from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door, Posts
 from skyfarer.oap.query.protocol import ImpatientProtocol
@@ -57,7 +58,8 @@ class QueryServer:
     before storage. `stop` lets requests in flight end within its time and closes the port; it is
     safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
-    loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept.
+    loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept;
+    without `dashboards` there are the shipped ones, and none can be saved.
     `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
 
@@ -74,6 +76,7 @@ class QueryServer:
         plan: Plan,
         inventories: InventoryReader | None = None,
         retention: Retention | None = None,
+        dashboards: SavedDashboards | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
     ) -> None:
@@ -81,7 +84,8 @@ class QueryServer:
         self._listener = listener
         self._ledger = ledger
         self._health = health
-        resolvers = Resolvers(reader, plan, health, clock, zone, inventories, retention)
+        kept = (inventories, retention, dashboards)
+        resolvers = Resolvers(reader, plan, health, clock, zone, *kept)
         self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
         self._tls = tls
