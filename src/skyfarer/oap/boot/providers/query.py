@@ -53,6 +53,7 @@ class QueryProvider(Provider):
             dashboards=SavedDashboards(
                 modules.find("storage").service(TemplateTables), self._config.enableUpdateUITemplate
             ),
+            configuration=node.effective,
             posts=modules.find("receiver-sharing-server").service(Posted).front,
             tls=tls.context if tls is not None else None,
         )
