@@ -489,9 +489,9 @@ def test_another_packages_provider_is_configured_by_its_own_class(file: Path) ->
 
 
 def test_a_provider_without_keys_refuses_any(file: Path) -> None:
-    assert CONFIGS["query", "graphql"] is NoKeys
-    assert refusal(file, "query:\n  selector: graphql\n  graphql:\n    x: 1\n") == (
-        "application.yml: query.graphql has no key 'x'; there are none"
+    assert CONFIGS["cluster", "standalone"] is NoKeys
+    assert refusal(file, "cluster:\n  selector: standalone\n  standalone:\n    x: 1\n") == (
+        "application.yml: cluster.standalone has no key 'x'; there are none"
     )
 
 

@@ -38,7 +38,7 @@ def test_errors_of_a_document_come_inside_a_200(oap):
         "",
         "{",
         "{ noSuchField }",
-        "mutation { version }",
+        "mutation { noSuchField }",
         "{ listServices }",
         '{ version } "',
         "query ($layer: String!) { listServices(layer: $layer) { name } }",

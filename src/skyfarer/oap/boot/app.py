@@ -9,6 +9,7 @@ from pathlib import Path
 
 from skyfarer.base.errors import ConfigError, SkyfarerError
 from skyfarer.oap.boot.config import Application, construct, load_application
+from skyfarer.oap.boot.effective import effective
 from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
 from skyfarer.oap.core.modules import Modules
@@ -32,6 +33,7 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     core = next((p for p in providers if isinstance(p, CoreProvider)), None)
     if core is None:
         raise ConfigError("module 'core' is turned off, and nothing can run without it")
+    core.effective = effective(application)
     _on_signal(_told_to_stop)
     modules = Modules(providers, STOP_TIMEOUT_S)
     try:

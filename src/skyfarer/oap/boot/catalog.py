@@ -16,6 +16,7 @@ from skyfarer.oap.boot.settings import (
     AnalyzerConfig,
     CoreConfig,
     DuckDBConfig,
+    GraphQLConfig,
     NoKeys,
     PrometheusConfig,
     SharingServerConfig,
@@ -39,7 +40,7 @@ CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
     ("storage", "duckdb"): DuckDBConfig,
     ("agent-analyzer", "default"): AnalyzerConfig,
     ("receiver-sharing-server", "default"): SharingServerConfig,
-    ("query", "graphql"): NoKeys,
+    ("query", "graphql"): GraphQLConfig,
     ("telemetry", "prometheus"): PrometheusConfig,
 }
 

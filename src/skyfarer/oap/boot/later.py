@@ -68,9 +68,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         jettyAcceptorPriorityDelta jettyAcceptQueueSize
         """
     ),
-    ("query", "graphql"): _names(
-        "path enableLogTestTool maxQueryComplexity enableUpdateUITemplate enableOnDemandPodLog"
-    ),
+    ("query", "graphql"): _names("path enableLogTestTool maxQueryComplexity enableOnDemandPodLog"),
     ("telemetry", "prometheus"): _names("sslEnabled sslKeyPath sslCertChainPath"),
 }
 

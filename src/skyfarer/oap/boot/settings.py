@@ -183,6 +183,11 @@ class SharingServerConfig:
 
 
 @dataclass(frozen=True)
+class GraphQLConfig:
+    enableUpdateUITemplate: bool = False  # whoever may ask may change SkyWalking's dashboards
+
+
+@dataclass(frozen=True)
 class PrometheusConfig:
     host: str = "127.0.0.1"
     port: int = 1234

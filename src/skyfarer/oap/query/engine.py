@@ -12,6 +12,8 @@ from graphql import (
     DocumentNode,
     ExecutionResult,
     GraphQLError,
+    OperationDefinitionNode,
+    OperationType,
     execute_sync,
     parse,
     validate,
@@ -30,13 +32,17 @@ log = logging.getLogger(__name__)
 Answer = dict[str, Any]
 
 NO_OPERATION = "none"
+JSON_ONLY = "a mutation is taken with the header content-type: application/json alone"
 
 
 @dataclass(frozen=True)
 class Request:
+    """`may_change` is false for what any web page could make a browser send unasked."""
+
     query: str
     variables: Mapping[str, Any] = field(default_factory=dict)
     operation: str | None = None
+    may_change: bool = True
 
 
 class Engine:
@@ -45,8 +51,9 @@ class Engine:
     def __init__(self, resolvers: Resolvers, registry: Registry, clock: Clock) -> None:
         self._registry = registry
         self._clock = clock
-        table = {name: self._counted(name, call) for name, call in resolvers.table().items()}
-        self._schema = schema.bound_to(table)
+        self._schema = schema.bound_to(
+            self._table(resolvers.table()), self._table(resolvers.changes())
+        )
         self._remembered = lru_cache(limits.DOCUMENTS_REMEMBERED_MAX)(self._checked)
 
     def answer(self, request: Request) -> Answer:
@@ -56,6 +63,8 @@ class Engine:
             return self._refused([error])
         if isinstance(document, list):
             return self._refused(document)
+        if not request.may_change and _changes(document):
+            return self._refused([QueryError(JSON_ONLY)])
         result = execute_sync(
             self._schema,
             document,
@@ -66,6 +75,9 @@ class Engine:
         if result.errors and result.errors[0].path is None:
             return self._refused(result.errors)
         return _rendered(result)
+
+    def _table(self, calls: Mapping[str, Callable[..., object]]) -> schema.Table:
+        return {name: self._counted(name, call) for name, call in calls.items()}
 
     def _document(self, query: str) -> DocumentNode | list[GraphQLError]:
         if len(query) > limits.DOCUMENT_REMEMBERED_BYTES_MAX:
@@ -97,6 +109,13 @@ class Engine:
             return answer
 
         return call
+
+
+def _changes(document: DocumentNode) -> bool:
+    return any(
+        isinstance(node, OperationDefinitionNode) and node.operation is OperationType.MUTATION
+        for node in document.definitions
+    )
 
 
 def _rendered(result: ExecutionResult) -> Answer:

@@ -3,6 +3,7 @@
     POST /graphql        {"query", "variables", "operationName"} → 200 with data and errors
     GET  /healthcheck    200 when healthy, 503 when not
     GET  /status/ledger  accepted, delivered, queued, dropped by reason, balanced
+    GET  /status/config/ttl, /debugging/config/dump  how this node is configured (`status`)
     POST /v3/… and more  what agents report (`Posts.paths`), passed on to the receiver as it comes,
                          and its answer back
 
@@ -32,6 +33,7 @@ from starlette.routing import Route
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.status import JSON, Handler, Status
 from skyfarer.telemetry.health import NOT_STARTED, Health
 from skyfarer.telemetry.ledger import Ledger
 
@@ -40,6 +42,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RETRY_AFTER_S = "1"
+STARTING = "the OAP is starting; try again in a moment"
 
 
 class Posts(Protocol):
@@ -64,12 +67,14 @@ class Door:
         health: Health,
         workers: Executor,
         posts: Posts | None = None,
+        status: Status | None = None,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._health = health
         self._workers = workers
         self._posts = posts
+        self._status = status
         self._waiting = 0
 
     def app(self) -> Starlette:
@@ -78,12 +83,24 @@ class Door:
                 Route("/graphql", self.graphql, methods=["POST"]),
                 Route("/healthcheck", self.healthcheck, methods=["GET"]),
                 Route("/status/ledger", self.ledger, methods=["GET"]),
+                *(
+                    Route(path, self._once_started(answer), methods=["GET"])
+                    for path, answer in (self._status.table() if self._status else {}).items()
+                ),
                 *(Route(path, self.post, methods=["POST"]) for path in self._posted()),
             ]
         )
 
     def _posted(self) -> tuple[str, ...]:
         return self._posts.paths if self._posts is not None else ()
+
+    def _once_started(self, answer: Handler) -> Handler:
+        async def answered(http: HttpRequest) -> Response:
+            if self._health.score() == NOT_STARTED:
+                return _refusal(503, _NotNowError(STARTING))
+            return await answer(http)
+
+        return answered
 
     async def post(self, http: HttpRequest) -> Response:
         assert self._posts is not None
@@ -97,7 +114,7 @@ class Door:
 
     async def graphql(self, http: HttpRequest) -> Response:
         try:
-            request = parse_request(await _body(http))
+            request = parse_request(await _body(http), _is_json(http))
         except _TooLargeError as refusal:
             return _refusal(413, refusal)
         except QueryError as refusal:
@@ -127,7 +144,7 @@ class Door:
 
     async def _in_worker(self, call: Callable[[], T]) -> T:
         if self._health.score() == NOT_STARTED:
-            raise _NotNowError("the OAP is starting; try again in a moment")
+            raise _NotNowError(STARTING)
         if self._waiting >= limits.REQUESTS_WAITING_MAX:
             raise _NotNowError("too many requests are waiting; try again in a moment")
         self._waiting += 1
@@ -158,7 +175,12 @@ async def _body(http: HttpRequest) -> bytes:
     return bytes(body)
 
 
-def parse_request(body: bytes) -> Request:
+def _is_json(http: HttpRequest) -> bool:
+    """A browser asks us first before it sends such a body for a page of somebody else's."""
+    return http.headers.get("content-type", "").partition(";")[0].strip().lower() == JSON
+
+
+def parse_request(body: bytes, may_change: bool = True) -> Request:
     """QueryError when the bytes are no GraphQL request in JSON."""
     try:
         document = json.loads(body, parse_constant=_no_constant)
@@ -173,7 +195,7 @@ def parse_request(body: bytes) -> Request:
         raise QueryError('"variables" must be an object')
     if operation is not None and not isinstance(operation, str):
         raise QueryError('"operationName" must be text')
-    return Request(document["query"], variables or {}, operation or None)
+    return Request(document["query"], variables or {}, operation or None, may_change)
 
 
 def _no_constant(name: str) -> None:
@@ -198,4 +220,4 @@ def _json(status: int, content: dict[str, Any]) -> Response:
     # ASCII escapes: storage may hold a lone surrogate, and that must not cost the answer.
     text = json.dumps(content, separators=(",", ":"))
     headers = {"Retry-After": RETRY_AFTER_S} if status == 503 else None
-    return Response(text, status, headers, media_type="application/json")
+    return Response(text, status, headers, media_type=JSON)

@@ -40,6 +40,7 @@ TRACE_BYTES_MAX = 32 * MIB
 LOGS_BYTES_MAX = 32 * MIB  # of one page
 LOG_TAGS_MAX = 100_000  # of one page
 LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
+TEMPLATE_CHARS_MAX = 512 * KIB  # of a dashboard that is saved
 TAGS_ASKED_MAX = 32
 EXPRESSION_CHARS_MAX = 8 * KIB
 EXPRESSION_DEPTH_MAX = 32  # parentheses and arguments
@@ -74,6 +75,8 @@ WEIGHTS = {
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
+    "getAllTemplates": 500,
+    "getTemplate": 100,
     **dict.fromkeys(
         (
             *("getGlobalTopology", "getServiceTopology", "getServiceTopologyByName"),

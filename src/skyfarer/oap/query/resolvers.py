@@ -12,6 +12,7 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import unkept
+from skyfarer.oap.query.dashboards import Dashboards, SavedDashboards
 from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions.catalogue import Catalogue
 from skyfarer.oap.query.logs import Logs
@@ -43,6 +44,7 @@ class Resolvers:
         zone: tzinfo,
         inventories: InventoryReader | None = None,
         retention: Retention | None = None,
+        dashboards: SavedDashboards | None = None,
     ) -> None:
         self._health = health
         self._clock = clock
@@ -53,6 +55,7 @@ class Resolvers:
         self._metrics = [
             protocol(reader, catalogue, zone) for protocol in (Metrics, MetricsV2, MetricsV1)
         ]
+        self._dashboards = Dashboards(reader, dashboards or SavedDashboards(), clock)
         self._topologies = Topologies(reader)
         self._traces = Traces(reader, inventories)
         self._logs = Logs(reader)
@@ -68,12 +71,16 @@ class Resolvers:
             "getMetricsTTL": self._retention.metrics,
             **self._metadata.table(),
             **dict(chain.from_iterable(table.items() for table in metrics)),
+            **self._dashboards.table(),
             **self._topologies.table(),
             **self._traces.table(),
             **self._logs.table(),
             **self._events.table(),
             **unkept.table(),
         }
+
+    def changes(self) -> dict[str, Callable[..., object]]:
+        return {"version": self.version, **self._dashboards.changes()}
 
     def version(self) -> str:
         return f"{PROTOCOL_VERSION}-skyfarer-{__version__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import tzinfo
 from threading import Event, Thread
@@ -18,11 +18,13 @@ from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import limits
+from skyfarer.oap.query.dashboards import SavedDashboards
 from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door, Posts
 from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.status import Status
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
@@ -57,7 +59,9 @@ class QueryServer:
     before storage. `stop` lets requests in flight end within its time and closes the port; it is
     safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
-    loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept.
+    loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept;
+    without `dashboards` there are the shipped ones, and none can be saved. `configuration` is what
+    this node shows of its own, without secrets.
     `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
 
@@ -74,6 +78,8 @@ class QueryServer:
         plan: Plan,
         inventories: InventoryReader | None = None,
         retention: Retention | None = None,
+        dashboards: SavedDashboards | None = None,
+        configuration: Mapping[str, str] | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
     ) -> None:
@@ -81,9 +87,11 @@ class QueryServer:
         self._listener = listener
         self._ledger = ledger
         self._health = health
-        resolvers = Resolvers(reader, plan, health, clock, zone, inventories, retention)
+        kept = (inventories, retention, dashboards)
+        resolvers = Resolvers(reader, plan, health, clock, zone, *kept)
         self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
+        self._status = Status(retention or Retention(), configuration or {})
         self._tls = tls
         self._workers: ThreadPoolExecutor | None = None
         self._server: _Uvicorn | None = None
@@ -91,7 +99,9 @@ class QueryServer:
 
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
-        door = Door(self._engine, self._ledger, self._health, self._workers, self._posts)
+        door = Door(
+            self._engine, self._ledger, self._health, self._workers, self._posts, self._status
+        )
         serving = Event()
         self._server = _Uvicorn(_config(door), serving, self._tls)
         self._thread = Thread(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
@@ -41,7 +41,8 @@ class Fate:
 
 @dataclass(frozen=True)
 class Node:
-    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside."""
+    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside.
+    `effective` is the whole configuration as it is shown to others (`boot.effective`)."""
 
     config: CoreConfig
     registry: Registry
@@ -50,12 +51,15 @@ class Node:
     zone: tzinfo
     data_directory: Path
     fail: Callable[[str], None]
+    effective: Mapping[str, str] = field(default_factory=dict)
 
 
 CORE = Module("core", (Node,))
 
 
 class CoreProvider(Provider):
+    """The program tells it what is `effective` of the whole file before it is prepared."""
+
     name = "default"
     module = CORE
     config = CoreConfig
@@ -64,6 +68,7 @@ class CoreProvider(Provider):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self.fate = Fate()
+        self.effective: Mapping[str, str] = {}
 
     def prepare(self, offer: Offer) -> None:
         directory = self._config.dataDirectory.absolute()
@@ -72,7 +77,9 @@ class CoreProvider(Provider):
         ProcessMetrics().register(registry)
         zone = datetime.now().astimezone().tzinfo or UTC
         self.node = Node(
-            self._config, registry, Health(), SystemClock(), zone, directory, self.fate.fail
+            *(self._config, registry, Health(), SystemClock(), zone, directory),
+            fail=self.fate.fail,
+            effective=self.effective,
         )
         offer(Node, self.node)
 

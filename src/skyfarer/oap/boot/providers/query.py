@@ -9,11 +9,13 @@ from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import Posted
-from skyfarer.oap.boot.settings import CoreConfig, NoKeys
+from skyfarer.oap.boot.settings import CoreConfig, GraphQLConfig
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.core.templates import TemplateTables
 from skyfarer.oap.oal.plan import Plan
+from skyfarer.oap.query.dashboards import SavedDashboards
 from skyfarer.oap.query.retention import Retention
 from skyfarer.oap.query.server import QueryServer
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
@@ -24,10 +26,10 @@ QUERY = Module("query")
 class QueryProvider(Provider):
     name = "graphql"
     module = QUERY
-    config = NoKeys
+    config = GraphQLConfig
     requires = ("core", "storage", "agent-analyzer", "receiver-sharing-server")
 
-    def __init__(self, config: NoKeys) -> None:
+    def __init__(self, config: GraphQLConfig) -> None:
         self._config = config
         self._server: QueryServer | None = None
 
@@ -48,6 +50,10 @@ class QueryProvider(Provider):
             plan=analysis.service(Plan),
             inventories=modules.find("storage").service(InventoryReader),
             retention=Retention(node.config.recordDataTTL, node.config.metricsDataTTL),
+            dashboards=SavedDashboards(
+                modules.find("storage").service(TemplateTables), self._config.enableUpdateUITemplate
+            ),
+            configuration=node.effective,
             posts=modules.find("receiver-sharing-server").service(Posted).front,
             tls=tls.context if tls is not None else None,
         )

@@ -9,9 +9,12 @@ from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.core.tasks import TaskTables
+from skyfarer.oap.core.templates import TemplateTables
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 
-STORAGE = Module("storage", (Writer, Reader, InventoryReader, ParkedRecords, TaskTables))
+STORAGE = Module(
+    "storage", (Writer, Reader, InventoryReader, ParkedRecords, TaskTables, TemplateTables)
+)
 
 
 class DuckDBProvider(Provider):
@@ -30,6 +33,7 @@ class DuckDBProvider(Provider):
         offer(InventoryReader, self._storage)
         offer(ParkedRecords, self._storage)
         offer(TaskTables, self._storage)
+        offer(TemplateTables, self._storage)
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

@@ -13,13 +13,16 @@ def text() -> str:
     return "\n".join(f.read_text("utf-8") for f in sorted(files, key=lambda f: f.name))
 
 
-def bound_to(resolvers: Mapping[str, GraphQLFieldResolver]) -> GraphQLSchema:
+Table = Mapping[str, GraphQLFieldResolver]
+
+
+def bound_to(queries: Table, mutations: Table) -> GraphQLSchema:
     """The schema with a resolver on each root field; ValueError when the two do not match."""
     schema = build_schema(text())
-    assert schema.query_type is not None
-    fields = schema.query_type.fields
-    if unmatched := fields.keys() ^ resolvers.keys():
-        raise ValueError(f"root fields and resolvers differ in {sorted(unmatched)}")
-    for name, resolve in resolvers.items():
-        fields[name].resolve = resolve
+    for root, resolvers in ((schema.query_type, queries), (schema.mutation_type, mutations)):
+        assert root is not None
+        if unmatched := root.fields.keys() ^ resolvers.keys():
+            raise ValueError(f"root fields and resolvers differ in {sorted(unmatched)}")
+        for name, resolve in resolvers.items():
+            root.fields[name].resolve = resolve
     return schema

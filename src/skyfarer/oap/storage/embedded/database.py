@@ -17,12 +17,13 @@ from pathlib import Path
 import duckdb
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.embedded import parked, schema, tasks
+from skyfarer.oap.storage.embedded import parked, schema, tasks, templates
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.slow import SlowReads
 from skyfarer.oap.storage.embedded.tasks import AgentTables
+from skyfarer.oap.storage.embedded.templates import SavedTemplates
 from skyfarer.oap.storage.embedded.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
@@ -32,9 +33,11 @@ _ATTACHED = "store"
 _USE = f"USE {_ATTACHED}"
 
 
-class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables):
-    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
-    one DuckDB file."""
+class EmbeddedStorage(
+    Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates
+):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
+    TemplateTables) on one DuckDB file."""
 
     def __init__(self, memory_limit: str = "1GB", row_group_rows: int = ROW_GROUP_ROWS) -> None:
         self._memory_limit = memory_limit
@@ -67,6 +70,7 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
         connection.execute(schema.FIXED)
         connection.execute(parked.DDL)
         connection.execute(tasks.DDL)
+        connection.execute(templates.DDL)
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()

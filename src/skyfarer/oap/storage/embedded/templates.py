@@ -1,0 +1,51 @@
+"""Dashboards that were saved (`oap.core.templates`): a row an id."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from typing import Final
+
+import duckdb
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.templates import TEMPLATES_MAX, Template
+
+DDL: Final = """CREATE TABLE IF NOT EXISTS ui_template (
+    id VARCHAR PRIMARY KEY, configuration VARCHAR NOT NULL, update_time BIGINT NOT NULL,
+    disabled BOOLEAN NOT NULL, number INTEGER NOT NULL);"""
+_SAVE: Final = """INSERT INTO ui_template
+    SELECT $id, $configuration, $updated, $disabled, coalesce(max(number), 0) + 1 FROM ui_template
+    ON CONFLICT DO UPDATE SET configuration = excluded.configuration,
+        update_time = excluded.update_time, disabled = excluded.disabled"""
+
+
+class SavedTemplates(ABC):
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
+
+    def templates(self) -> list[Template]:
+        rows = self._cursor().execute(
+            "SELECT id, configuration, update_time, disabled FROM ui_template ORDER BY number"
+        )
+        return [Template(*row) for row in rows.fetchall()]
+
+    def save_template(self, template: Template) -> None:
+        with self._transaction() as cursor:
+            ((others,),) = cursor.execute(
+                "SELECT count(*) FROM ui_template WHERE id <> ?", [template.id]
+            ).fetchall()
+            if others >= TEMPLATES_MAX:
+                raise PermanentError(f"there are {TEMPLATES_MAX} saved dashboards already")
+            cursor.execute(
+                _SAVE,
+                {
+                    "id": template.id,
+                    "configuration": template.configuration,
+                    "updated": template.updated_ms,
+                    "disabled": template.disabled,
+                },
+            )
