@@ -24,7 +24,7 @@ from skyfarer.oap.storage.embedded.searching import WITHIN, asked, bounded
 
 PARAMETERS_CHARS_MAX: Final = 20_000
 """Of an event's keys and values in all; those that go beyond it are left out, by their keys."""
-_NAME: Final = "event"
+NAME: Final = "event"
 _TESTS: Final = {
     "uuid": "uuid = $uuid",
     "service": "service = $service",
@@ -82,7 +82,7 @@ def _parameters(pairs: Sequence[tuple[str, str | None]]) -> str:
 
 def store(cursor: duckdb.DuckDBPyConnection, day: int) -> None:
     """Those of the `incoming` rows, `written`, of that day."""
-    table = f"{_NAME}_{day:08d}"
+    table = f"{NAME}_{day:08d}"
     cursor.execute(
         f"""CREATE TABLE IF NOT EXISTS {table} (
         uuid VARCHAR PRIMARY KEY, service VARCHAR NOT NULL, service_instance VARCHAR NOT NULL,
@@ -121,7 +121,7 @@ class EventReads(ABC):
         tests, values = asked(condition, _TESTS)
         cursor = self._cursor()
         with bounded(cursor):
-            tables = schema.day_tables(cursor, _NAME)
+            tables = schema.day_tables(cursor, NAME)
             if not tables:
                 return []
             query = _page(tables, tests, "DESC" if newest_first else "ASC")
