@@ -50,6 +50,8 @@ EXTRAS: Final[Mapping[str, str]] = dict.fromkeys(
 )
 
 CATALOG: Final = Catalog(ROWS, EXTRAS)
+IMPLIED: Final = Catalog({"ttl": {"default": f"{_PROVIDERS}.ttl:TtlProvider"}}, EXTRAS)
+"""What no file names, as its keys are core's; it is there when all that it requires is."""
 
 
 def config_type(catalog: Catalog, module: str, provider: str) -> type[Any]:

@@ -16,6 +16,8 @@ from typing import Final, Literal, TypeAlias
 from skyfarer.base.units import KIB, MIB
 
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
+TTL_DAYS_MAX: Final = 3650  # more is a mistaken unit: once these were minutes and hours
+KEEPER_PERIOD_MIN_MAX: Final = 1440
 PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
 HOLD_BACK_MS_MAX: Final = 20_000
@@ -46,6 +48,8 @@ class CoreConfig:
     gRPCSslCertChainPath: Path | None = None
     maxConcurrentCallsPerConnection: int = 0  # 0: the server's own bound
     maxMessageSize: int = MESSAGE_BYTES_MAX  # 0, as older files have it, means the same
+    enableDataKeeperExecutor: bool = True
+    dataKeeperExecutePeriod: int = 5  # minutes
     recordDataTTL: int = 3  # days
     metricsDataTTL: int = 7  # days
     serviceNameMaxLength: int = 70  # characters; longer names are cut
@@ -67,8 +71,9 @@ class CoreConfig:
         _tls("gRPCSsl", self.gRPCSslEnabled, self.gRPCSslKeyPath, self.gRPCSslCertChainPath)
         _at_least("maxConcurrentCallsPerConnection", self.maxConcurrentCallsPerConnection, 0)
         _at_least("maxMessageSize", self.maxMessageSize, KIB)
-        _at_least("recordDataTTL", self.recordDataTTL, TTL_DAYS_MIN)
-        _at_least("metricsDataTTL", self.metricsDataTTL, TTL_DAYS_MIN)
+        _within("dataKeeperExecutePeriod", self.dataKeeperExecutePeriod, 1, KEEPER_PERIOD_MIN_MAX)
+        _ttl("recordDataTTL", self.recordDataTTL)
+        _ttl("metricsDataTTL", self.metricsDataTTL)
         for key in ("serviceNameMaxLength", "instanceNameMaxLength", "endpointNameMaxLength"):
             _at_least(key, getattr(self, key), 1)
         for key in ("searchableTracesTags", "searchableLogsTags"):
@@ -80,9 +85,13 @@ class CoreConfig:
 class DuckDBConfig:
     path: Path | None = None  # a file; none: below the data directory
     memoryLimit: str = "1GB"
+    recordDataTTL: int | None = None  # days, in place of core's
+    metricsDataTTL: int | None = None
 
     def __post_init__(self) -> None:
         _memory("memoryLimit", self.memoryLimit)
+        _ttl("recordDataTTL", self.recordDataTTL)
+        _ttl("metricsDataTTL", self.metricsDataTTL)
 
 
 @dataclass(frozen=True)
@@ -217,6 +226,11 @@ def _at_least(key: str, value: int, minimum: int) -> None:
 def _within(key: str, value: int, minimum: int, maximum: int) -> None:
     if not minimum <= value <= maximum:
         raise ValueError(f"{key} must be from {minimum} to {maximum}, not {value}")
+
+
+def _ttl(key: str, days: int | None) -> None:
+    if days is not None:
+        _within(key, days, TTL_DAYS_MIN, TTL_DAYS_MAX)
 
 
 def _tls(keys: str, enabled: bool, key: Path | None, certificate: Path | None) -> None:

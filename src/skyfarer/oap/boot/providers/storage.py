@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.settings import DuckDBConfig
+from skyfarer.oap.core.expiry import DayTables, RetentionOverride
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
@@ -13,7 +14,11 @@ from skyfarer.oap.core.templates import TemplateTables
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 
 STORAGE = Module(
-    "storage", (Writer, Reader, InventoryReader, ParkedRecords, TaskTables, TemplateTables)
+    "storage",
+    (
+        *(Writer, Reader, InventoryReader, ParkedRecords, TaskTables, TemplateTables),
+        *(DayTables, RetentionOverride),
+    ),
 )
 
 
@@ -34,6 +39,9 @@ class DuckDBProvider(Provider):
         offer(ParkedRecords, self._storage)
         offer(TaskTables, self._storage)
         offer(TemplateTables, self._storage)
+        offer(DayTables, self._storage)
+        days = self._config.recordDataTTL, self._config.metricsDataTTL
+        offer(RetentionOverride, RetentionOverride(*days))
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

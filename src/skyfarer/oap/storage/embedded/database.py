@@ -16,8 +16,10 @@ from pathlib import Path
 
 import duckdb
 
+from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.embedded import parked, schema, tasks, templates
+from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks, templates
+from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
@@ -34,18 +36,24 @@ _USE = f"USE {_ATTACHED}"
 
 
 class EmbeddedStorage(
-    Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates
+    Reads, SlowReads, Expiry, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates
 ):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
-    TemplateTables) on one DuckDB file."""
+    TemplateTables, DayTables) on one DuckDB file."""
 
-    def __init__(self, memory_limit: str = "1GB", row_group_rows: int = ROW_GROUP_ROWS) -> None:
+    def __init__(
+        self,
+        memory_limit: str = "1GB",
+        row_group_rows: int = ROW_GROUP_ROWS,
+        clock: Clock | None = None,
+    ) -> None:
         self._memory_limit = memory_limit
         self._row_group_rows = row_group_rows
         self._writing = threading.Lock()
         self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._tables, self._seen = {}, Seen()
+        self._tables, self._seen, self._expired = {}, Seen(), {}
+        self._clock = clock or SystemClock()
 
     def start(self, path: Path, zone: tzinfo) -> None:
         if self._connection is not None:
@@ -71,6 +79,7 @@ class EmbeddedStorage(
         connection.execute(parked.DDL)
         connection.execute(tasks.DDL)
         connection.execute(templates.DDL)
+        connection.execute(expiry.DDL)
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()
@@ -82,6 +91,7 @@ class EmbeddedStorage(
             schema.upgrade(connection, version)
         self._connection = connection
         self._tables, self._seen = {}, Seen()
+        self._expired = expiry.read_expired(connection)
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:

@@ -36,6 +36,7 @@ from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
 _Row: TypeAlias = dict[str, Value]
+PREFIX: Final = "metrics_"
 KEYS: Final = ("entity_id", "time_bucket")
 _ARROW_TYPES: Final = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), tables.SQL: TABLE}
 _NO_ROWS: Final = "SELECT '' AS entity_id, 0::BIGINT AS time_bucket LIMIT 0"
@@ -103,10 +104,14 @@ def _whole(rows: pa.Table, source: str) -> pa.Table:
     return rows
 
 
-def table_of(source: str, day: int) -> str:
+def model_of(source: str) -> str:
     """KeyError for what is no source."""
     ENTITIES[source]
-    return f"metrics_{_WORDS.sub('_', source).lower()}_{day:08d}"
+    return f"{PREFIX}{_WORDS.sub('_', source).lower()}"
+
+
+def table_of(source: str, day: int) -> str:
+    return f"{model_of(source)}_{day:08d}"
 
 
 def merge(
