@@ -23,6 +23,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core", "oap.oal"),
     "oap.storage": ("base", "telemetry", "oap.core"),
+    "oap.cluster": ("base", "telemetry", "wire", "oap.core"),
     "oap.admin": ("base", "telemetry", "oap.core", "oap.receivers"),
     "oap.query": ("base", "telemetry", "wire", "oap.core", "oap.oal"),
     "oap.boot": ("base", "telemetry", "wire", "queue", "oap"),
@@ -52,6 +53,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "numpy": ("oap",),
     "duckdb": ("oap.storage",),
     "google": (
+        "oap.cluster.etcd",
         "oap.pipeline",
         "oap.receivers.answers",
         "oap.query.logs",
@@ -79,7 +81,8 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "starlette": ("oap.query",),
     "uvicorn": ("oap.query", "ui"),
     "nicegui": ("ui",),
-    "grpc": ("testing",),
+    "grpc": ("oap.cluster.etcd", "testing"),
+    "kazoo": ("oap.cluster.zookeeper",),
     "selenium": ("testing",),
 }
 
@@ -146,5 +149,18 @@ def test_storage_providers_import_no_other_provider() -> None:
         if module.startswith("oap.storage.")
         and within("skyfarer.oap.storage", name)
         and not within("skyfarer." + ".".join(module.split(".")[:3]), name)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_coordinators_import_no_other_coordinator() -> None:
+    kinds = ("etcd", "standalone", "zookeeper")
+    wrong = [
+        f"{where} imports {name}"
+        for module, name, where in imports()
+        for kind in kinds
+        if module.startswith("oap.cluster.")
+        and within(f"skyfarer.oap.cluster.{kind}", name)
+        and not within(f"oap.cluster.{kind}", module)
     ]
     assert not wrong, "\n".join(wrong)

@@ -1,0 +1,45 @@
+"""A node that is alone: its own registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.cluster import Node, Standing
+
+KIND = "standalone"
+
+
+class Standalone:
+    """Watchers are called where `register` or `stop` is: there is no other thread."""
+
+    def __init__(self) -> None:
+        self._nodes: tuple[Node, ...] = ()
+        self._watchers: list[Callable[[list[Node]], None]] = []
+
+    def start(self) -> None:
+        return
+
+    def stop(self, timeout_s: float) -> None:
+        if self._nodes:
+            self._become(())
+
+    def register(self, node: Node) -> None:
+        if self._nodes and self._nodes != (node,):
+            raise PermanentError(f"{self._nodes[0].name} is registered, {node.name} cannot be too")
+        if not self._nodes:
+            self._become((Node(node.host, node.port, is_self=True),))
+
+    def nodes(self) -> list[Node]:
+        return list(self._nodes)
+
+    def watch(self, told: Callable[[list[Node]], None]) -> None:
+        self._watchers.append(told)
+
+    def standing(self) -> Standing:
+        return Standing(KIND)
+
+    def _become(self, nodes: tuple[Node, ...]) -> None:
+        self._nodes = nodes
+        for told in self._watchers:
+            told(list(nodes))
