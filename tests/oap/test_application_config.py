@@ -234,8 +234,8 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
             "application.yml: core.default: recordDataTTL must be at least 2, not 1",
         ),
         (
-            "core:\n  selector: default\n  default:\n    role: Receiver\n",
-            "application.yml: core.default.role is 'Receiver'; there are: Mixed",
+            "core:\n  selector: default\n  default:\n    role: Reciever\n",
+            "application.yml: core.default.role is 'Reciever'; did you mean 'Receiver'?",
         ),
         (
             "core:\n  selector: default\n  default: 5\n",
@@ -439,11 +439,15 @@ def test_every_row_of_the_catalog_has_its_configuration() -> None:
 
 
 def test_the_catalog_and_the_providers_agree_and_can_start_in_one_order() -> None:
-    providers = construct(load_application(None, {}))
+    providers = {
+        (provider.module.name, provider.name): provider
+        for cluster in ROWS["cluster"]
+        for provider in construct(load_application(None, {"SW_CLUSTER": cluster}))
+    }
 
-    assert len(providers) == len(CONFIGS)
-    for provider in providers:
-        assert CONFIGS[provider.module.name, provider.name] is provider.config
+    assert set(providers) == set(CONFIGS)
+    for name, provider in providers.items():
+        assert CONFIGS[name] is provider.config
 
 
 def test_checking_a_configuration_imports_nothing_heavy() -> None:

@@ -329,6 +329,19 @@ PIPELINE_RESTARTS: Final = Metric(
     "pipeline_restarts_total", Kind.COUNTER, "Times the streaming query was started again."
 )
 
+# The cluster.
+CLUSTER_NODES: Final = Metric(
+    "cluster_nodes", Kind.GAUGE, "Nodes that the coordinator has told us of, this one included."
+)
+CLUSTER_RENEWALS: Final = Metric(
+    "cluster_registrations_renewed_total",
+    Kind.COUNTER,
+    "Times the coordinator had lost this node and was told anew.",
+)
+CLUSTER_REACHABLE: Final = Metric(
+    "cluster_coordinator_reachable", Kind.GAUGE, "1 while the coordinator answers, else 0."
+)
+
 # Query.
 QUERY_REQUESTS: Final = Metric(
     "query_requests_total",
@@ -373,5 +386,7 @@ SATELLITE: Final = _of(
     "gatherer_", "processor_", "sender_", "pipeline_queue_", "grpc_server_", "satellite_"
 )
 OAP: Final = tuple(
-    row for row in _of("pipeline_", "query_", "registry_") if "pipeline_queue" not in row.name
+    row
+    for row in _of("pipeline_", "query_", "registry_", "cluster_")
+    if "pipeline_queue" not in row.name
 )

@@ -14,7 +14,7 @@ from skyfarer.testing.clock import HandClock
 from skyfarer.testing.programs import eventually, free_port
 from third_parties.etcd import EtcdServer
 
-PREFIX = b"/skywalkingSkyWalking_OAP_Cluster/"
+PREFIX = b"/skywalking/SkyWalking_OAP_Cluster/"
 ORIGINAL = b'{"serviceName":"SkyWalking_OAP_Cluster/","host":"10.0.0.2","port":11800}'
 
 
@@ -94,8 +94,8 @@ def test_a_node_of_the_original_is_seen_and_what_is_none_is_not(
     one.register(A)
     operator.put(PREFIX + b"nothing", b"\xff", lease)
     operator.put(PREFIX + b"10.0.0.2_811", ORIGINAL, lease)
-    operator.put(b"/skywalkingSkyWalking_OAP_Cluster0", ORIGINAL, lease)
-    operator.put(b"/skywalkingOther/10.0.0.3_1", ORIGINAL, lease)
+    operator.put(b"/skywalking/SkyWalking_OAP_Cluster0", ORIGINAL, lease)
+    operator.put(b"/skywalking/Other/10.0.0.3_1", ORIGINAL, lease)
     sees(one, A, B)
     operator.revoke(lease, 5)
     sees(one, A)

@@ -1,10 +1,11 @@
 """The HTTP door of the query room.
 
-    POST /graphql        {"query", "variables", "operationName"} → 200 with data and errors
-    GET  /healthcheck    200 when healthy, 503 when not
-    GET  /status/ledger  accepted, delivered, queued, dropped by reason, balanced
-    POST /v3/… and more  what agents report (`Posts.paths`), passed on to the receiver as it comes,
-                         and its answer back
+    POST /graphql               {"query", "variables", "operationName"} → 200 with data and errors
+    GET  /healthcheck           200 when healthy, 503 when not
+    GET  /status/ledger         accepted, delivered, queued, dropped by reason, balanced
+    GET  /status/cluster/nodes  {"nodes": [{"host", "port", "self"}]}, in the order of all
+    POST /v3/… and more         what agents report (`Posts.paths`), passed on to the receiver as it
+                                comes, and its answer back
 
 A body that is no request at all is 400, one too large 413, a server with too much to do 503; each
 carries the same `{"errors": [{"message"}]}`, so that a client has one place to look.
@@ -29,6 +30,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from skyfarer.oap.core.cluster import Node, in_order
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
@@ -40,6 +42,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RETRY_AFTER_S = "1"
+STARTING = "the OAP is starting; try again in a moment"
 
 
 class Posts(Protocol):
@@ -64,12 +67,14 @@ class Door:
         health: Health,
         workers: Executor,
         posts: Posts | None = None,
+        nodes: Callable[[], Iterable[Node]] = tuple,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._health = health
         self._workers = workers
         self._posts = posts
+        self._nodes = nodes
         self._waiting = 0
 
     def app(self) -> Starlette:
@@ -78,6 +83,7 @@ class Door:
                 Route("/graphql", self.graphql, methods=["POST"]),
                 Route("/healthcheck", self.healthcheck, methods=["GET"]),
                 Route("/status/ledger", self.ledger, methods=["GET"]),
+                Route("/status/cluster/nodes", self.nodes, methods=["GET"]),
                 *(Route(path, self.post, methods=["POST"]) for path in self._posted()),
             ]
         )
@@ -125,9 +131,18 @@ class Door:
             return _refusal(503, QueryError("the ledger cannot be read now"))
         return _json(200, _ledger(ledger))
 
+    async def nodes(self, http: HttpRequest) -> Response:
+        if self._health.score() == NOT_STARTED:
+            return _refusal(503, QueryError(STARTING))
+        listed = [
+            {"host": node.host, "port": node.port, "self": node.is_self}
+            for node in in_order(self._nodes())
+        ]
+        return _json(200, {"nodes": listed})
+
     async def _in_worker(self, call: Callable[[], T]) -> T:
         if self._health.score() == NOT_STARTED:
-            raise _NotNowError("the OAP is starting; try again in a moment")
+            raise _NotNowError(STARTING)
         if self._waiting >= limits.REQUESTS_WAITING_MAX:
             raise _NotNowError("too many requests are waiting; try again in a moment")
         self._waiting += 1

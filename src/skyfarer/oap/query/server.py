@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import tzinfo
 from threading import Event, Thread
@@ -14,6 +14,7 @@ import uvicorn
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.cluster import Node
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
@@ -57,7 +58,7 @@ class QueryServer:
     safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
     loop. `plan` has the metrics that can be asked for. `tls` makes an `ssl.SSLContext`, for
-    HTTP/1.1; it is asked once.
+    HTTP/1.1; it is asked once. `nodes` never blocks.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class QueryServer:
         inventories: InventoryReader | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
+        nodes: Callable[[], Iterable[Node]] = tuple,
     ) -> None:
         self.host, self.port = listener.getsockname()[:2]
         self._listener = listener
@@ -83,13 +85,16 @@ class QueryServer:
         self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
         self._tls = tls
+        self._nodes = nodes
         self._workers: ThreadPoolExecutor | None = None
         self._server: _Uvicorn | None = None
         self._thread: Thread | None = None
 
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
-        door = Door(self._engine, self._ledger, self._health, self._workers, self._posts)
+        door = Door(
+            self._engine, self._ledger, self._health, self._workers, self._posts, self._nodes
+        )
         serving = Event()
         self._server = _Uvicorn(_config(door), serving, self._tls)
         self._thread = Thread(

@@ -1,10 +1,7 @@
 """How a node is written down in etcd: as the original does.
 
-    <namespace><serviceName>/<host>_<random>   →   {"serviceName": "SkyWalking_OAP_Cluster/",
-                                                    "host": "10.0.0.1", "port": 11800}
-
-The namespace stands before the name without anything between them, which is how the original's
-client does it: its nodes and ours see each other.
+<namespace>/<serviceName>/<host>_<random>   →   {"serviceName": "SkyWalking_OAP_Cluster/",
+                                                 "host": "10.0.0.1", "port": 11800}
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ PORT_MAX: Final = 65_535
 
 def prefix(namespace: str, service_name: str) -> bytes:
     """What all keys of a cluster begin with."""
-    return f"{namespace}{_folder(service_name)}".encode()
+    return f"{_folder(namespace) if namespace else ''}{_folder(service_name)}".encode()
 
 
 def after(prefix: bytes) -> bytes:
@@ -51,5 +48,5 @@ def read(value: bytes) -> Node | None:
     return Node(host, port) if host and 0 < port <= PORT_MAX else None
 
 
-def _folder(service_name: str) -> str:
-    return service_name if service_name.endswith("/") else service_name + "/"
+def _folder(name: str) -> str:
+    return name if name.endswith("/") else name + "/"
