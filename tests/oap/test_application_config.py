@@ -106,6 +106,41 @@ def test_an_open_port_is_warned_of() -> None:
     assert load_application(None, {"SW_CORE_GRPC_HOST": "localhost"}).warnings == ()
 
 
+def test_a_cluster_whose_nodes_share_no_storage_is_warned_of() -> None:
+    assert load_application(None, {"SW_CLUSTER": "etcd"}).warnings == (
+        "storage.duckdb is this node's alone: other nodes of cluster.etcd do not see what is"
+        " reported to this one",
+    )
+
+
+def test_the_secrets_of_a_cluster_are_never_shown() -> None:
+    environ = {"SW_ZK_EXPRESSION": "oap:hidden", "SW_CLUSTER_ETCD_PASSWORD": "hidden"}
+    for cluster in ("etcd", "zookeeper"):
+        application = load_application(None, {**environ, "SW_CLUSTER": cluster})
+        assert "hidden" not in repr(application)
+
+
+@pytest.mark.parametrize(
+    ("environ", "complaint"),
+    [
+        ({"SW_ZK_ENABLE_ACL": "true", "SW_ZK_EXPRESSION": "oap"}, "an expression of user:password"),
+        ({"SW_ZK_SCHEMA": "sasl"}, "schema is 'sasl'; there are: digest"),
+        ({"SW_CLUSTER_ZK_HOST_PORT": ""}, "hostPort must name"),
+        ({"SW_CLUSTER_ZK_MAX_RETRIES": "-1"}, "maxRetries must be at least 0"),
+        ({"SW_CLUSTER": "etcd", "SW_CLUSTER_ETCD_ENDPOINTS": ""}, "endpoints must name"),
+        (
+            {"SW_CLUSTER": "etcd", "SW_CLUSTER_ETCD_AUTHENTICATION": "true"},
+            "authentication needs user and password",
+        ),
+        ({"SW_CLUSTER": "etcd", "SW_CLUSTER_INTERNAL_COM_PORT": "65536"}, "internalComPort must"),
+        ({"SW_CLUSTER": "consul"}, "'consul', which is not in this version; there are: etcd"),
+    ],
+)
+def test_a_mistake_of_a_cluster_is_refused(environ: dict[str, str], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load_application(None, {"SW_CLUSTER": "zookeeper", **environ})
+
+
 TLS = {"SSL_ENABLED": "true", "SSL_KEY_PATH": "key.pem", "SSL_CERT_CHAIN_PATH": "chain.pem"}
 EVERYWHERE = {"SW_CORE_GRPC_HOST": "0.0.0.0", "SW_CORE_REST_HOST": "0.0.0.0"}
 

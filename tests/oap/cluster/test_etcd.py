@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from contracts.coordinator_contract import WAIT_S, A, B, SharedCoordinatorContract, sees
-from skyfarer.base.errors import ConfigError, PermanentError
+from skyfarer.base.errors import ConfigError, PermanentError, RetryableError
 from skyfarer.oap.cluster.etcd import EtcdRegistrar, EtcdSettings, endpoints, layout
 from skyfarer.oap.cluster.etcd.client import Etcd
 from skyfarer.oap.cluster.membership import Membership
@@ -129,6 +131,16 @@ def test_an_endpoint_that_is_away_is_passed_over(
     one.start()
     one.register(A)
     sees(one, A)
+
+
+def test_an_outage_costs_neither_threads_nor_files() -> None:
+    registrar, costs = EtcdRegistrar(EtcdSettings(f"127.0.0.1:{free_port()}")), list[int]()
+    registrar.open(lambda: None)
+    for _ in range(20):
+        with pytest.raises(RetryableError, match="does not answer"):
+            registrar.round(A)
+        costs.append(threading.active_count() + len([*Path("/proc/self/fd").iterdir()]))
+    assert costs[-1] <= costs[1] + 2
 
 
 @pytest.mark.parametrize("written", ["", " , ", "https://etcd:2379", "unix:///run/etcd"])

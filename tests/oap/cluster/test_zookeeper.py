@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
 from contracts.coordinator_contract import TIMEOUT_S, WAIT_S, A, B, SharedCoordinatorContract, sees
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.cluster.membership import Membership
-from skyfarer.oap.cluster.zookeeper import layout
-from skyfarer.testing.programs import eventually
+from skyfarer.oap.cluster.zookeeper import ZooKeeper, ZooKeeperSettings, layout
+from skyfarer.testing.programs import eventually, free_port
 from third_parties.zookeeper import ZooKeeperServer
 
 PATH = "/skywalking/remote"
@@ -161,6 +163,21 @@ def test_with_an_acl_others_may_read_and_only_the_user_may_write(
     with pytest.raises(PermanentError, match="SW_ZK_EXPRESSION") as refused:
         stranger.register(B)
     assert "guessed" not in str(refused.value)
+
+
+def test_servers_that_are_none_are_refused_in_a_sentence(join: Callable[..., Membership]) -> None:
+    with pytest.raises(PermanentError, match="hostPort is 'zk:port'"):
+        join("zk:port").start()
+
+
+def test_an_outage_costs_neither_threads_nor_files() -> None:
+    registrar = ZooKeeper(ZooKeeperSettings(f"127.0.0.1:{free_port()}", session_timeout_s=0.1))
+    costs: list[int] = []
+    for _ in range(12):
+        with pytest.raises(RetryableError, match="cannot be reached"):
+            registrar.open(lambda: None)
+        costs.append(threading.active_count() + len([*Path("/proc/self/fd").iterdir()]))
+    assert costs[-1] <= costs[1] + 2
 
 
 def test_a_session_that_somebody_ends_is_replaced(

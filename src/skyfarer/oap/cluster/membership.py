@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 NODES_MAX: Final = 1_000
 ROUNDS_IN_TIMEOUT: Final = 3
 CLOSE_TIMEOUT_S: Final = 5.0
+SETTLE_S: Final = 0.05
+"""Between two rounds at least: several changes at once are one, and a watch that ends whenever it
+is opened does not make rounds chase each other."""
 NEVER_S: Final = float("-inf")
 
 Told = Callable[[list[Node]], None]
@@ -165,6 +168,7 @@ class Membership:
                 backoff.reset()
             self._tell()
             self._wake.wait(backoff.next_s() if trouble else self._pause_s)
+            self._stopping.wait(SETTLE_S)
             self._wake.clear()
         with self._changed:
             self._believed_until_s = NEVER_S

@@ -79,13 +79,8 @@ class ZooKeeper:
     def close(self, timeout_s: float) -> None:
         """The server ends the session with the connection, and the registration with it."""
         client, self._client = self._client, None
-        if client is None:
-            return
-        try:
-            client.stop()
-            client.close()
-        except KazooException as error:
-            log.warning("%s: the session ends by itself: %r", self.where, error)
+        if client is not None:
+            self._discard(client)
 
     def round(self, own: Node | None) -> Found:
         client = self._living()
@@ -113,6 +108,7 @@ class ZooKeeper:
         try:
             client.start(timeout=min(CALL_TIMEOUT_S, self.timeout_s))
         except KazooTimeoutError as error:
+            self._discard(client)
             raise RetryableError(
                 f"{self.where} cannot be reached; see SW_CLUSTER_ZK_HOST_PORT"
             ) from error
@@ -123,13 +119,26 @@ class ZooKeeper:
         """kazoo tries to connect for as long as the client lives."""
         settings = self._settings
         pauses = {"delay": min(settings.retry_base_s, self.timeout_s / 4), "max_tries": -1}
-        return KazooClient(
-            settings.hosts,
-            timeout=settings.session_timeout_s,
-            connection_retry={**pauses, "max_delay": self.timeout_s / 4},
-            default_acl=_acl(settings.expression),
-            auth_data=[("digest", settings.expression)] if settings.expression else None,
-        )
+        try:
+            return KazooClient(
+                settings.hosts,
+                timeout=settings.session_timeout_s,
+                connection_retry={**pauses, "max_delay": self.timeout_s / 4},
+                default_acl=_acl(settings.expression),
+                auth_data=[("digest", settings.expression)] if settings.expression else None,
+            )
+        except ValueError as error:
+            raise PermanentError(
+                f"hostPort is {settings.hosts!r}, which is not host:port,host:port: {error}"
+            ) from error
+
+    def _discard(self, client: KazooClient) -> None:
+        """Its threads and its files, too."""
+        try:
+            client.stop()
+            client.close()
+        except KazooException as error:
+            log.warning("%s: the session ends by itself: %r", self.where, error)
 
     def _living(self) -> KazooClient:
         """A connected client, or RetryableError."""
