@@ -140,7 +140,7 @@ def test_an_outage_costs_neither_threads_nor_files() -> None:
         with pytest.raises(RetryableError, match="does not answer"):
             registrar.round(A)
         costs.append(threading.active_count() + len([*Path("/proc/self/fd").iterdir()]))
-    assert costs[-1] <= costs[1] + 2
+    assert max(costs) - min(costs) < len(costs) / 2, costs
 
 
 @pytest.mark.parametrize("written", ["", " , ", "https://etcd:2379", "unix:///run/etcd"])

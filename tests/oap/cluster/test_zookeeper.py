@@ -177,7 +177,7 @@ def test_an_outage_costs_neither_threads_nor_files() -> None:
         with pytest.raises(RetryableError, match="cannot be reached"):
             registrar.open(lambda: None)
         costs.append(threading.active_count() + len([*Path("/proc/self/fd").iterdir()]))
-    assert costs[-1] <= costs[1] + 2
+    assert max(costs) - min(costs) < len(costs) / 2, costs
 
 
 def test_a_session_that_somebody_ends_is_replaced(
