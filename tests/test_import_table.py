@@ -23,7 +23,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core", "oap.oal"),
     "oap.storage": ("base", "telemetry", "oap.core"),
-    "oap.cluster": ("base", "telemetry", "oap.core"),
+    "oap.cluster": ("base", "telemetry", "wire", "oap.core"),
     "oap.ttl": ("base", "telemetry", "oap.core"),
     "oap.admin": ("base", "telemetry", "oap.core", "oap.receivers", "oap.ttl"),
     "oap.query": ("base", "telemetry", "wire", "oap.core", "oap.oal"),
@@ -57,6 +57,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "psycopg_pool": ("oap.storage.postgresql",),
     "pgpq": ("oap.storage.postgresql",),
     "google": (
+        "oap.cluster.etcd",
         "oap.pipeline",
         "oap.receivers.answers",
         "oap.query.logs",
@@ -84,7 +85,8 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "starlette": ("oap.query",),
     "uvicorn": ("oap.query", "ui"),
     "nicegui": ("ui",),
-    "grpc": ("testing",),
+    "grpc": ("oap.cluster.etcd", "testing"),
+    "kazoo": ("oap.cluster.zookeeper",),
     "selenium": ("testing",),
 }
 
@@ -156,5 +158,18 @@ def test_a_storage_provider_is_imported_by_itself_and_boot_alone(provider: str) 
         if within(f"skyfarer.{room}", name)
         and not within(room, module)
         and not within("oap.boot", module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_coordinators_import_no_other_coordinator() -> None:
+    kinds = ("etcd", "standalone", "zookeeper")
+    wrong = [
+        f"{where} imports {name}"
+        for module, name, where in imports()
+        for kind in kinds
+        if module.startswith("oap.cluster.")
+        and within(f"skyfarer.oap.cluster.{kind}", name)
+        and not within(f"oap.cluster.{kind}", module)
     ]
     assert not wrong, "\n".join(wrong)

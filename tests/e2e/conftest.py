@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from skyfarer.testing.programs import Oap, eventually
+from third_parties.etcd import EtcdServer
 
 HERE = Path(__file__).parent
 QUIET_WITHIN_S = 60.0
@@ -23,8 +24,19 @@ again: on a machine that is busy with other tests, an id may take more than the 
 
 
 @pytest.fixture(scope="session")
-def shared_oap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oap]:
-    oap = Oap(tmp_path_factory.mktemp("shared"), **PATIENT)
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    """Where the shared OAP is registered."""
+    server = EtcdServer(tmp_path_factory.mktemp("etcd"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def shared_oap(tmp_path_factory: pytest.TempPathFactory, etcd: EtcdServer) -> Iterator[Oap]:
+    """A cluster of one."""
+    cluster = {"SW_CLUSTER": "etcd", "SW_CLUSTER_ETCD_ENDPOINTS": etcd.address}
+    oap = Oap(tmp_path_factory.mktemp("shared"), **PATIENT, **cluster)
     oap.start()
     yield oap
     oap.kill()

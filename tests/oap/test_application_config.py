@@ -106,6 +106,41 @@ def test_an_open_port_is_warned_of() -> None:
     assert load_application(None, {"SW_CORE_GRPC_HOST": "localhost"}).warnings == ()
 
 
+def test_a_cluster_whose_nodes_share_no_storage_is_warned_of() -> None:
+    assert load_application(None, {"SW_CLUSTER": "etcd"}).warnings == (
+        "storage.duckdb is this node's alone: other nodes of cluster.etcd do not see what is"
+        " reported to this one",
+    )
+
+
+def test_the_secrets_of_a_cluster_are_never_shown() -> None:
+    environ = {"SW_ZK_EXPRESSION": "oap:hidden", "SW_CLUSTER_ETCD_PASSWORD": "hidden"}
+    for cluster in ("etcd", "zookeeper"):
+        application = load_application(None, {**environ, "SW_CLUSTER": cluster})
+        assert "hidden" not in repr(application)
+
+
+@pytest.mark.parametrize(
+    ("environ", "complaint"),
+    [
+        ({"SW_ZK_ENABLE_ACL": "true", "SW_ZK_EXPRESSION": "oap"}, "an expression of user:password"),
+        ({"SW_ZK_SCHEMA": "sasl"}, "schema is 'sasl'; there are: digest"),
+        ({"SW_CLUSTER_ZK_HOST_PORT": ""}, "hostPort must name"),
+        ({"SW_CLUSTER_ZK_MAX_RETRIES": "-1"}, "maxRetries must be at least 0"),
+        ({"SW_CLUSTER": "etcd", "SW_CLUSTER_ETCD_ENDPOINTS": ""}, "endpoints must name"),
+        (
+            {"SW_CLUSTER": "etcd", "SW_CLUSTER_ETCD_AUTHENTICATION": "true"},
+            "authentication needs user and password",
+        ),
+        ({"SW_CLUSTER": "etcd", "SW_CLUSTER_INTERNAL_COM_PORT": "65536"}, "internalComPort must"),
+        ({"SW_CLUSTER": "consul"}, "'consul', which is not in this version; there are: etcd"),
+    ],
+)
+def test_a_mistake_of_a_cluster_is_refused(environ: dict[str, str], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        load_application(None, {"SW_CLUSTER": "zookeeper", **environ})
+
+
 TLS = {"SSL_ENABLED": "true", "SSL_KEY_PATH": "key.pem", "SSL_CERT_CHAIN_PATH": "chain.pem"}
 EVERYWHERE = {"SW_CORE_GRPC_HOST": "0.0.0.0", "SW_CORE_REST_HOST": "0.0.0.0"}
 
@@ -234,8 +269,8 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
             "application.yml: core.default: recordDataTTL must be from 2 to 3650, not 1",
         ),
         (
-            "core:\n  selector: default\n  default:\n    role: Receiver\n",
-            "application.yml: core.default.role is 'Receiver'; there are: Mixed",
+            "core:\n  selector: default\n  default:\n    role: Reciever\n",
+            "application.yml: core.default.role is 'Reciever'; did you mean 'Receiver'?",
         ),
         (
             "core:\n  selector: default\n  default: 5\n",
@@ -439,12 +474,16 @@ def test_every_row_of_the_catalog_has_its_configuration() -> None:
 
 
 def test_the_catalog_and_the_providers_agree_and_can_start_in_one_order() -> None:
-    providers = construct(load_application(None, {}))
-    chosen = [provider for provider in providers if provider.module.name != "ttl"]
+    providers = {
+        (provider.module.name, provider.name): provider
+        for cluster in ROWS["cluster"]
+        for provider in construct(load_application(None, {"SW_CLUSTER": cluster}))
+        if provider.module.name != "ttl"
+    }
 
-    assert len(chosen) == len(CONFIGS) == len(providers) - 1
-    for provider in chosen:
-        assert CONFIGS[provider.module.name, provider.name] is provider.config
+    assert set(providers) == set(CONFIGS)
+    for name, provider in providers.items():
+        assert CONFIGS[name] is provider.config
 
 
 def test_checking_a_configuration_imports_nothing_heavy() -> None:

@@ -76,6 +76,7 @@ examples:
   SW_CORE_REST_PORT=8080 skyfarer oap start
   skyfarer oap start --config /etc/skyfarer/application.yml
   skyfarer oap top
+  skyfarer oap nodes
   skyfarer oap prepare
   skyfarer oap parked list
 """
@@ -83,6 +84,11 @@ examples:
 OAP_TOP_ABOUT = """\
 Records in and rows out, lag, batches, losses by reason, and how long the ingest queue lasts: read
 from the metrics of a running OAP and renewed every second. With --once it prints them and ends.
+"""
+
+NODES_ABOUT = """\
+The nodes that one of them knows of, in the order they all agree on: the first is the one that
+deletes what has expired. Asked by HTTP, of the OAP that the configuration describes or of --url.
 """
 
 PREPARE_ABOUT = """\

@@ -32,6 +32,7 @@ def add_oap(commands: Commands[Parser]) -> None:
     start = _add(parts, "start", "run until stopped", say.OAP_ABOUT)
     start.set_defaults(command=_start, package="skyfarer[oap]")
     _add_top(parts)
+    _add_nodes(parts)
     _add_prepare(parts)
     _add_parked(parts)
     add_settings(parts)
@@ -54,6 +55,13 @@ def _add_top(parts: Commands[Parser]) -> None:
     top = _add(parts, "top", "a live view of the analysis", say.OAP_TOP_ABOUT)
     top.set_defaults(command=_top)
     add_looks(top)
+
+
+def _add_nodes(parts: Commands[Parser]) -> None:
+    nodes = _add(parts, "nodes", "the nodes of its cluster", say.NODES_ABOUT)
+    nodes.set_defaults(command=_nodes)
+    nodes.add_argument("--url", help="of its HTTP port (default: where the configuration says)")
+    nodes.add_argument("--json", action="store_true", help="lines of JSON in place of a table")
 
 
 def _add_prepare(parts: Commands[Parser]) -> None:
@@ -135,6 +143,21 @@ def _top(parsed: argparse.Namespace) -> int:
     from skyfarer.cli.oap_top import top
 
     return top(parsed.url or _metrics_url(parsed.config), parsed.once, parsed.interval)
+
+
+def _nodes(parsed: argparse.Namespace) -> int:
+    from skyfarer.cli.oap_nodes import listed
+
+    return listed(parsed.url or _rest_url(parsed.config), parsed.json)
+
+
+def _rest_url(config: Path | None) -> str:
+    from skyfarer.oap.boot.config import load_application
+    from skyfarer.oap.boot.settings import CoreConfig
+
+    core = load_application(config, os.environ).config(CoreConfig)
+    host = "127.0.0.1" if core.restHost in ("", "0.0.0.0") else core.restHost
+    return f"{'https' if core.restSSLEnabled else 'http'}://{host}:{core.restPort}"
 
 
 def _metrics_url(config: Path | None) -> str:

@@ -358,6 +358,19 @@ TTL_RUNS: Final = Metric(
     ("outcome",),
 )
 
+# The cluster.
+CLUSTER_NODES: Final = Metric(
+    "cluster_nodes", Kind.GAUGE, "Nodes that the coordinator has told us of, this one included."
+)
+CLUSTER_RENEWALS: Final = Metric(
+    "cluster_registrations_renewed_total",
+    Kind.COUNTER,
+    "Times the coordinator had lost this node and was told anew.",
+)
+CLUSTER_REACHABLE: Final = Metric(
+    "cluster_coordinator_reachable", Kind.GAUGE, "1 while the coordinator answers, else 0."
+)
+
 # Query.
 QUERY_REQUESTS: Final = Metric(
     "query_requests_total",
@@ -403,6 +416,6 @@ SATELLITE: Final = _of(
 )
 OAP: Final = tuple(
     row
-    for row in _of("pipeline_", "query_", "registry_", "ttl_", "oldest_data_")
+    for row in _of("pipeline_", "query_", "registry_", "ttl_", "oldest_data_", "cluster_")
     if "pipeline_queue" not in row.name
 )

@@ -19,6 +19,7 @@ import pytest
 
 from contracts import event_contract, log_contract
 from contracts.storage_contract import batch, segment
+from skyfarer.oap.core.cluster import Node
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.plan import Plan
@@ -56,11 +57,15 @@ def server_of(
     health: Health,
     registry: Registry,
     tls: Callable[[], Any] | None = None,
+    nodes: Callable[[], list[Node]] = list,
 ) -> QueryServer:
     listener = socket.create_server(("127.0.0.1", 0))
     clock = HandClock(NOW_MS)
     return QueryServer(
-        *(listener, reader, reader.ledger, health, registry, clock, ZONE), plan=PLAN, tls=tls
+        *(listener, reader, reader.ledger, health, registry, clock, ZONE),
+        plan=PLAN,
+        tls=tls,
+        nodes=nodes,
     )
 
 
@@ -115,8 +120,13 @@ class Oap(Asking):
     health: Health
     registry: Registry
 
-    def another(self, health: Health, tls: Callable[[], Any] | None = None) -> QueryServer:
-        return server_of(self.reader, health, self.registry, tls)
+    def another(
+        self,
+        health: Health,
+        tls: Callable[[], Any] | None = None,
+        nodes: Callable[[], list[Node]] = list,
+    ) -> QueryServer:
+        return server_of(self.reader, health, self.registry, tls, nodes)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.oap.core.cluster import Node
 from skyfarer.oap.query import limits
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
@@ -162,6 +163,22 @@ def test_the_ledger_is_shown_and_says_whether_it_balances(oap):
     assert oap.http.get("/status/ledger").status_code == 503
 
 
+def test_nodes_are_shown_once_each_in_the_order_that_all_agree_on(oap):
+    here, there = Node("10.0.0.2", 11800, is_self=True), Node("10.0.0.10", 11800)
+    server = oap.another(oap.health, nodes=lambda: [here, there, there])
+    server.start()
+    try:
+        url = f"http://127.0.0.1:{server.port}/status/cluster/nodes"
+        assert httpx.get(url, trust_env=False, timeout=60).json() == {
+            "nodes": [
+                {"host": "10.0.0.10", "port": 11800, "self": False},
+                {"host": "10.0.0.2", "port": 11800, "self": True},
+            ]
+        }
+    finally:
+        server.stop(5)
+
+
 def test_requests_are_counted_by_root_field_and_outcome(oap):
     oap.ask("{ a: version b: version listLayers }")
     oap.errors(
@@ -239,7 +256,11 @@ def test_everything_is_503_with_a_reason_until_the_program_has_started(oap):
         with httpx.Client(
             base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=60
         ) as http:
-            for early in (http.post("/graphql", json=body), http.get("/status/ledger")):
+            for early in (
+                http.post("/graphql", json=body),
+                http.get("/status/ledger"),
+                http.get("/status/cluster/nodes"),
+            ):
                 assert early.status_code == 503
                 assert message_of(early) == "the OAP is starting; try again in a moment"
                 assert early.headers["retry-after"] == "1"

@@ -25,7 +25,7 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     then is stopped."""
     application = load_application(config, environ)
     logs.configure("oap", environ.get("SKYFARER_LOG_LEVEL", "INFO"))
-    for chatty in ("py4j", "uvicorn"):
+    for chatty in ("py4j", "uvicorn", "kazoo"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     for warning in application.warnings:
         log.warning("%s", warning)
@@ -78,8 +78,11 @@ def _ready(application: Application) -> str:
     grpc = own if own is not None and own.gRPCPort else core
     http = own if own is not None and own.restPort else core
     scheme = "https" if core.restSSLEnabled else "http"
-    return (
-        f"skyfarer oap is ready: agents at {grpc.gRPCHost}:{grpc.gRPCPort} (gRPC)"
-        f" and {http.restHost}:{http.restPort} (HTTP),"
-        f" queries at {scheme}://{core.restHost}:{core.restPort}/graphql"
+    agents = (
+        f"agents at {grpc.gRPCHost}:{grpc.gRPCPort} (gRPC)"
+        f" and {http.restHost}:{http.restPort} (HTTP)"
     )
+    if core.role == "Aggregator":
+        agents = "an Aggregator, without receivers"
+    queries = f"{scheme}://{core.restHost}:{core.restPort}/graphql"
+    return f"skyfarer oap is ready: {agents}, queries at {queries}"

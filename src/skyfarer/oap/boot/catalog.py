@@ -16,16 +16,22 @@ from skyfarer.oap.boot.settings import (
     AnalyzerConfig,
     CoreConfig,
     DuckDBConfig,
+    EtcdConfig,
     GraphQLConfig,
     NoKeys,
     PrometheusConfig,
     SharingServerConfig,
+    ZooKeeperConfig,
 )
 
 _PROVIDERS: Final = "skyfarer.oap.boot.providers"
 
 ROWS: Final[Mapping[str, Mapping[str, str]]] = {
-    "cluster": {"standalone": f"{_PROVIDERS}.cluster:StandaloneProvider"},
+    "cluster": {
+        "standalone": f"{_PROVIDERS}.cluster:StandaloneProvider",
+        "zookeeper": f"{_PROVIDERS}.cluster_zookeeper:ZooKeeperProvider",
+        "etcd": f"{_PROVIDERS}.cluster_etcd:EtcdProvider",
+    },
     "core": {"default": f"{_PROVIDERS}.core:CoreProvider"},
     "storage": {"duckdb": f"{_PROVIDERS}.storage:DuckDBProvider"},
     "agent-analyzer": {"default": f"{_PROVIDERS}.analysis:AnalysisProvider"},
@@ -36,6 +42,8 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
 
 CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
     ("cluster", "standalone"): NoKeys,
+    ("cluster", "zookeeper"): ZooKeeperConfig,
+    ("cluster", "etcd"): EtcdConfig,
     ("core", "default"): CoreConfig,
     ("storage", "duckdb"): DuckDBConfig,
     ("agent-analyzer", "default"): AnalyzerConfig,
@@ -47,7 +55,7 @@ CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
 EXTRAS: Final[Mapping[str, str]] = dict.fromkeys(
     ("duckdb", "google", "graphql", "numpy", "ptars", "pyarrow", "pyspark", "starlette", "uvicorn"),
     "oap",
-)
+) | {"grpc": "etcd", "kazoo": "zookeeper"}
 
 CATALOG: Final = Catalog(ROWS, EXTRAS)
 IMPLIED: Final = Catalog({"ttl": {"default": f"{_PROVIDERS}.ttl:TtlProvider"}}, EXTRAS)

@@ -12,7 +12,7 @@ taken as it is, without placeholders.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -31,6 +31,7 @@ T = TypeVar("T")
 SHIPPED: Final = Path(__file__).with_name("application.yml")
 SELECTOR: Final = "selector"
 DISABLED: Final = ("", "-", "none")
+ALONE: Final = ("duckdb",)
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ class _Loading:
         if self._modules_later:
             self._not_used_yet(f"{self._document.file}: {', '.join(self._modules_later)}")
         self._warnings.extend(open_ports(self._bound))
+        self._warnings.extend(_unshared(filter(None, chosen)))
         return Application(tuple(filter(None, chosen)), tuple(self._warnings))
 
     def _module(self, module: str) -> Chosen | None:
@@ -190,6 +192,16 @@ class _Loading:
 
     def _not_used_yet(self, what: str) -> None:
         self._warnings.append(f"{what}: read but not used yet")
+
+
+def _unshared(chosen: Iterable[Chosen]) -> Iterator[str]:
+    """Nodes of a cluster that each have a storage of their own."""
+    providers = {one.module: one.provider for one in chosen}
+    if providers.get("cluster", "standalone") != "standalone" and providers.get("storage") in ALONE:
+        yield (
+            f"storage.{providers['storage']} is this node's alone: other nodes of cluster."
+            f"{providers['cluster']} do not see what is reported to this one"
+        )
 
 
 def _keys(catalog: Catalog, module: str, provider: str) -> list[str]:

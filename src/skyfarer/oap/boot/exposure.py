@@ -18,7 +18,8 @@ def open_ports(places: Iterable[tuple[str, Any]]) -> Iterator[str]:
     )
     for where, config in known:
         for key in (field.name for field in fields(config)):
-            if key.lower().endswith("host") and _is_open(config, key, sharing):
+            listens = key.lower().endswith("host") and not key.startswith("internal")
+            if listens and _is_open(config, key, sharing):
                 lack = _lack(config, key, sharing)
                 if lack:
                     address = getattr(config, key)
@@ -28,8 +29,9 @@ def open_ports(places: Iterable[tuple[str, Any]]) -> Iterator[str]:
 def _is_open(config: Any, key: str, sharing: SharingServerConfig) -> bool:
     if config is sharing and not getattr(sharing, key.removesuffix("Host") + "Port"):
         return False
-    if isinstance(config, CoreConfig) and key == "gRPCHost" and sharing.gRPCPort:
-        return False
+    if isinstance(config, CoreConfig) and key == "gRPCHost":
+        unused = bool(sharing.gRPCPort) or config.role == "Aggregator"
+        return not unused and not _loopback(config.gRPCHost)
     return not _loopback(getattr(config, key))
 
 

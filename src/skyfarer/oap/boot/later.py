@@ -28,7 +28,7 @@ MODULES: Final = _names(
 )
 
 PROVIDERS: Final[Mapping[str, frozenset[str]]] = {
-    "cluster": _names("zookeeper kubernetes consul etcd nacos"),
+    "cluster": _names("kubernetes consul nacos"),
     "storage": _names(
         """
         banyandb elasticsearch elasticsearch7 h2 influxdb iotdb mysql mysql-sharding opensearch
@@ -44,6 +44,7 @@ _REST: Final = """
 _GRPC: Final = "gRPCThreadPoolSize gRPCThreadPoolQueueSize"
 
 KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
+    ("cluster", "etcd"): _names("authority"),
     ("core", "default"): _names(
         f"""
         {_REST} {_GRPC} restIdleTimeOut httpMaxRequestHeaderSize gRPCSslTrustedCAPath

@@ -22,6 +22,7 @@ PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
 HOLD_BACK_MS_MAX: Final = 20_000
 
+Role: TypeAlias = Literal["Mixed", "Receiver", "Aggregator"]
 SegmentStatus: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
 
 _THRESHOLD = re.compile(r"([^:,\s]+):([0-9]{1,9})\Z")
@@ -34,8 +35,52 @@ class NoKeys:
 
 
 @dataclass(frozen=True)
+class ZooKeeperConfig:
+    namespace: str = ""
+    hostPort: str = "localhost:2181"
+    baseSleepTimeMs: int = 1000  # between attempts, the first time
+    maxRetries: int = 3  # of the start
+    enableACL: bool = False
+    schema: Literal["digest"] = "digest"
+    expression: str = field(default="skywalking:skywalking", repr=False)  # user:password
+    internalComHost: str = ""  # as other nodes are told; empty: core's gRPCHost and gRPCPort
+    internalComPort: int = -1
+
+    def __post_init__(self) -> None:
+        if not self.hostPort:
+            raise ValueError("hostPort must name ZooKeeper's servers, as in localhost:2181")
+        _at_least("baseSleepTimeMs", self.baseSleepTimeMs, 1)
+        _at_least("maxRetries", self.maxRetries, 0)
+        user, colon, password = self.expression.partition(":")
+        if self.enableACL and not (user and colon and password):
+            raise ValueError("enableACL needs an expression of user:password")
+        _within("internalComPort", self.internalComPort, -1, PORT_MAX)
+
+
+@dataclass(frozen=True)
+class EtcdConfig:
+    endpoints: str = "localhost:2379"
+    namespace: str = "/skywalking"
+    serviceName: str = "SkyWalking_OAP_Cluster"
+    authentication: bool = False
+    user: str = ""
+    password: str = field(default="", repr=False)
+    internalComHost: str = ""
+    internalComPort: int = -1
+
+    def __post_init__(self) -> None:
+        if not self.endpoints:
+            raise ValueError("endpoints must name etcd's, as in localhost:2379")
+        if not self.serviceName:
+            raise ValueError("serviceName must not be empty")
+        if self.authentication and not (self.user and self.password):
+            raise ValueError("authentication needs user and password")
+        _within("internalComPort", self.internalComPort, -1, PORT_MAX)
+
+
+@dataclass(frozen=True)
 class CoreConfig:
-    role: Literal["Mixed"] = "Mixed"  # Receiver and Aggregator come with the cluster
+    role: Role = "Mixed"
     restHost: str = "127.0.0.1"
     restPort: int = 12800
     restSSLEnabled: bool = False

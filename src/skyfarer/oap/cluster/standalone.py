@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skyfarer.oap.core.cluster import Node
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.cluster import Node, Standing
+
+KIND = "standalone"
 
 
 class Standalone:
     """Watchers are called where `register` or `stop` is: there is no other thread."""
 
     def __init__(self) -> None:
-        self._nodes: list[Node] = []
+        self._nodes: tuple[Node, ...] = ()
         self._watchers: list[Callable[[list[Node]], None]] = []
 
     def start(self) -> None:
         return
 
     def stop(self, timeout_s: float) -> None:
-        self._become([])
+        if self._nodes:
+            self._become(())
 
     def register(self, node: Node) -> None:
-        self._become([Node(node.host, node.port, is_self=True)])
+        if self._nodes and self._nodes != (node,):
+            raise PermanentError(f"{self._nodes[0].name} is registered, {node.name} cannot be too")
+        if not self._nodes:
+            self._become((Node(node.host, node.port, is_self=True),))
 
     def nodes(self) -> list[Node]:
         return list(self._nodes)
@@ -29,7 +36,10 @@ class Standalone:
     def watch(self, told: Callable[[list[Node]], None]) -> None:
         self._watchers.append(told)
 
-    def _become(self, nodes: list[Node]) -> None:
+    def standing(self) -> Standing:
+        return Standing(KIND)
+
+    def _become(self, nodes: tuple[Node, ...]) -> None:
         self._nodes = nodes
         for told in self._watchers:
             told(list(nodes))

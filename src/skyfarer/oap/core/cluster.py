@@ -7,9 +7,13 @@ neither, the first (the bug that kept data for four years).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
+
+from skyfarer.base.lifecycle import Component
+
+LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 
 
 @dataclass(frozen=True)
@@ -26,24 +30,36 @@ class Node:
         return f"{self.host}_{self.port}"
 
 
-class Coordinator(Protocol):
+@dataclass(frozen=True)
+class Standing:
+    """How a coordinator is doing. `trouble` is the sentence of the last failure, empty after a
+    success; `renewals` counts registrations made anew because the registry no longer had one."""
+
+    kind: str
+    reachable: bool = True
+    renewals: int = 0
+    trouble: str = ""
+
+
+class Coordinator(Component, Protocol):
     """Any thread. `start` connects, or raises in one sentence; `stop` deregisters, and is safe
     twice and unstarted."""
 
-    def start(self) -> None: ...
-
-    def stop(self, timeout_s: float) -> None: ...
-
     def register(self, node: Node) -> None:
         """Known to others until `stop` or death; kept so by itself through lost sessions and a
-        registry that was restarted or emptied. A second call is of the same node or an error."""
+        registry that was restarted or emptied. Blocks until it is so for the first time, or raises
+        in one sentence. A second call is of the same node or an error."""
 
     def nodes(self) -> list[Node]:
-        """As last heard, in any order, and possibly stale, repeated or empty: never blocks. Exactly
-        the own node is `is_self`, when it is among them."""
+        """As last heard, in any order, and possibly stale, repeated or empty: never blocks. The own
+        node is among them, once and as `is_self`, only while its registration is known to hold: not
+        before, and not after a pause or a partition that others may have taken for its death."""
 
     def watch(self, told: Callable[[list[Node]], None]) -> None:
         """Calls `told` with the whole list after each change, on a thread of the coordinator."""
+
+    def standing(self) -> Standing:
+        """Never blocks."""
 
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:
@@ -56,3 +72,16 @@ def in_order(nodes: Iterable[Node]) -> list[Node]:
         if node.host and (node.name not in distinct or node.is_self):
             distinct[node.name] = node
     return [distinct[name] for name in sorted(distinct)]
+
+
+def ailment(nodes: Sequence[Node], registers: bool) -> str:
+    """What is wrong with a list of a cluster, in a sentence; empty when nothing is. `registers` is
+    whether this node must be in it."""
+    if not nodes:
+        return "no node is registered"
+    if registers and not any(node.is_self for node in nodes):
+        return "this node is not, or no longer, registered"
+    local = sorted({node.name for node in nodes if node.host in LOCAL_HOSTS})
+    if len(nodes) > 1 and local:
+        return f"{local[0]} is registered, which other machines cannot reach: set internalComHost"
+    return ""

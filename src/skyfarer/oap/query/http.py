@@ -1,11 +1,12 @@
 """The HTTP door of the query room.
 
-    POST /graphql        {"query", "variables", "operationName"} → 200 with data and errors
-    GET  /healthcheck    200 when healthy, 503 when not
-    GET  /status/ledger  accepted, delivered, queued, dropped by reason, balanced
+    POST /graphql               {"query", "variables", "operationName"} → 200 with data and errors
+    GET  /healthcheck           200 when healthy, 503 when not
+    GET  /status/ledger         accepted, delivered, queued, dropped by reason, balanced
+    GET  /status/cluster/nodes  {"nodes": [{"host", "port", "self"}]}, in the order of all
     GET  /status/config/ttl, /debugging/config/dump  how this node is configured (`status`)
-    POST /v3/… and more  what agents report (`Posts.paths`), passed on to the receiver as it comes,
-                         and its answer back
+    POST /v3/… and more         what agents report (`Posts.paths`), passed on to the receiver as it
+                                comes, and its answer back
 
 A body that is no request at all is 400, one too large 413, a server with too much to do 503; each
 carries the same `{"errors": [{"message"}]}`, so that a client has one place to look.
@@ -30,6 +31,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from skyfarer.oap.core.cluster import Node, in_order
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
@@ -68,6 +70,7 @@ class Door:
         workers: Executor,
         posts: Posts | None = None,
         status: Status | None = None,
+        nodes: Callable[[], Iterable[Node]] = tuple,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
@@ -75,6 +78,7 @@ class Door:
         self._workers = workers
         self._posts = posts
         self._status = status
+        self._nodes = nodes
         self._waiting = 0
 
     def app(self) -> Starlette:
@@ -87,6 +91,7 @@ class Door:
                     Route(path, self._once_started(answer), methods=["GET"])
                     for path, answer in (self._status.table() if self._status else {}).items()
                 ),
+                Route("/status/cluster/nodes", self.nodes, methods=["GET"]),
                 *(Route(path, self.post, methods=["POST"]) for path in self._posted()),
             ]
         )
@@ -141,6 +146,15 @@ class Door:
             log.exception("the ledger could not be read")
             return _refusal(503, QueryError("the ledger cannot be read now"))
         return _json(200, _ledger(ledger))
+
+    async def nodes(self, http: HttpRequest) -> Response:
+        if self._health.score() == NOT_STARTED:
+            return _refusal(503, QueryError(STARTING))
+        listed = [
+            {"host": node.host, "port": node.port, "self": node.is_self}
+            for node in in_order(self._nodes())
+        ]
+        return _json(200, {"nodes": listed})
 
     async def _in_worker(self, call: Callable[[], T]) -> T:
         if self._health.score() == NOT_STARTED:

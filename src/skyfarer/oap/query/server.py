@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import tzinfo
 from threading import Event, Thread
@@ -14,6 +14,7 @@ import uvicorn
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.cluster import Node
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
@@ -61,7 +62,7 @@ class QueryServer:
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
     loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept;
     without `dashboards` there are the shipped ones, and none can be saved. `configuration` is what
-    this node shows of its own, without secrets.
+    this node shows of its own, without secrets. `nodes` never blocks.
     `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
 
@@ -82,6 +83,7 @@ class QueryServer:
         configuration: Mapping[str, str] | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
+        nodes: Callable[[], Iterable[Node]] = tuple,
     ) -> None:
         self.host, self.port = listener.getsockname()[:2]
         self._listener = listener
@@ -93,6 +95,7 @@ class QueryServer:
         self._posts = posts
         self._status = Status(retention or Retention(), configuration or {})
         self._tls = tls
+        self._nodes = nodes
         self._workers: ThreadPoolExecutor | None = None
         self._server: _Uvicorn | None = None
         self._thread: Thread | None = None
@@ -100,7 +103,13 @@ class QueryServer:
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
         door = Door(
-            self._engine, self._ledger, self._health, self._workers, self._posts, self._status
+            self._engine,
+            self._ledger,
+            self._health,
+            self._workers,
+            self._posts,
+            self._status,
+            self._nodes,
         )
         serving = Event()
         self._server = _Uvicorn(_config(door), serving, self._tls)

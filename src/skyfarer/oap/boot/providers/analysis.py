@@ -4,17 +4,18 @@ The plan of metrics is made when the services are offered: a mistake in a file i
 anything listens, and whoever answers queries has the same plan as the analysis.
 
 Spark is imported where it is started: loading it takes longer than all that may refuse a start
-before it, a taken port among them.
+before it, a taken port among them. An Aggregator starts none.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skyfarer.oap.admin.door import Door
+from skyfarer.oap.admin.door import Door, Verb
 from skyfarer.oap.admin.parked import Analysis, ParkedDesk
 from skyfarer.oap.admin.tasks import TaskDesk
 from skyfarer.oap.admin.ttl import TtlDesk
@@ -100,9 +101,19 @@ class AnalysisProvider(Provider):
         offer(Plan, self._plan)
 
     def start(self, modules: ModuleHolder) -> None:
+        node = modules.find("core").service(Node)
+        storage = modules.find("storage")
+        tasks = TaskDesk(storage.service(TaskTables), node.clock)
+        if node.receives:
+            self._analyse(node, modules)
+        ttl = modules.find("ttl").service(TtlDesk)
+        verbs = {**self._verbs(node, modules), **tasks.verbs, **ttl.verbs}
+        self._door = Door(node.data_directory, verbs)
+        self._door.start()
+
+    def _analyse(self, node: Node, modules: ModuleHolder) -> None:
         from skyfarer.oap.pipeline.job import AnalysisJob
 
-        node = modules.find("core").service(Node)
         ingest = modules.find("receiver-sharing-server").service(IngestQueue)
         storage = modules.find("storage")
         self._queue = QueueReader(ingest.directory)
@@ -122,11 +133,13 @@ class AnalysisProvider(Provider):
             applied=questions.applied,
         )
         self._job.start()
-        self._open_door(node, modules, self._queue.queue_id)
 
-    def _open_door(self, node: Node, modules: ModuleHolder, queue_id: str) -> None:
+    def _verbs(self, node: Node, modules: ModuleHolder) -> Mapping[str, Verb]:
         """For commands on this machine, once there is something to answer with."""
+        if self._queue is None:
+            return {}
         storage, receivers = modules.find("storage"), modules.find("receiver-sharing-server")
+        queue_id = self._queue.queue_id
         applied = partial(storage.service(Writer).applied, queue_id)
         self._parked = ParkedDesk(
             storage.service(ParkedRecords),
@@ -135,14 +148,12 @@ class AnalysisProvider(Provider):
             node.registry,
             node.clock,
         )
-        tasks = TaskDesk(storage.service(TaskTables), node.clock)
-        ttl = modules.find("ttl").service(TtlDesk)
-        self._door = Door(node.data_directory, {**self._parked.verbs, **tasks.verbs, **ttl.verbs})
-        self._door.start()
+        return self._parked.verbs
 
     def stop(self, timeout_s: float) -> None:
-        if self._parked is not None and self._door is not None:
+        if self._parked is not None:
             self._parked.close()
+        if self._door is not None:
             self._door.stop(timeout_s)
         if self._job is not None:
             self._job.stop(timeout_s)

@@ -1,13 +1,41 @@
-"""cluster.standalone: a node that is alone."""
+"""cluster.standalone: a node that is alone; and what every provider of the module offers."""
 
 from __future__ import annotations
 
-from skyfarer.oap.boot.settings import NoKeys
+import ipaddress
+from typing import Final
+
+from skyfarer.base.errors import ConfigError
+from skyfarer.oap.boot.settings import CoreConfig, NoKeys
 from skyfarer.oap.cluster.standalone import Standalone
 from skyfarer.oap.core.cluster import Coordinator
-from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.cluster import Node as Member
+from skyfarer.oap.core.modules import Module, Offer, Provider
 
-CLUSTER = Module("cluster", (Coordinator,))
+WILDCARDS: Final = ("", "*")
+
+
+class Announced:
+    """Under which address other nodes know this one: `host` and `port` if they are given, else
+    where core listens for agents. Where there are others it must be an address they can tell apart:
+    nodes that all called themselves 0.0.0.0 would be one node."""
+
+    def __init__(self, host: str = "", port: int = -1, alone: bool = False) -> None:
+        self._host, self._port = host, port
+        self._alone = alone
+
+    def of(self, core: CoreConfig) -> Member:
+        given = bool(self._host) and self._port > 0
+        own = Member(self._host, self._port) if given else Member(core.gRPCHost, core.gRPCPort)
+        if not self._alone and (_everywhere(own.host) or not own.port):
+            raise ConfigError(
+                f"this node cannot be known to others as {own.host}:{own.port}: set internalComHost"
+                " and internalComPort (SW_CLUSTER_INTERNAL_COM_HOST, …_PORT) to where they reach it"
+            )
+        return own
+
+
+CLUSTER = Module("cluster", (Coordinator, Announced))
 
 
 class StandaloneProvider(Provider):
@@ -20,9 +48,11 @@ class StandaloneProvider(Provider):
 
     def prepare(self, offer: Offer) -> None:
         offer(Coordinator, self._coordinator)
+        offer(Announced, Announced(alone=True))
 
-    def start(self, modules: ModuleHolder) -> None:
-        self._coordinator.start()
 
-    def stop(self, timeout_s: float) -> None:
-        self._coordinator.stop(timeout_s)
+def _everywhere(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return host in WILDCARDS

@@ -1,4 +1,7 @@
-"""core.default: what every other module asks for: identity, clock, metrics, health."""
+"""core.default: what every other module asks for: identity, clock, metrics, health.
+
+The node connects to the coordinator when core starts, so that one that cannot be reached is told
+before Spark is started, and joins when everything runs."""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from skyfarer.base.clock import Clock, SystemClock
+from skyfarer.oap.boot.membership import Joining
+from skyfarer.oap.boot.providers.cluster import Announced
 from skyfarer.oap.boot.settings import CoreConfig
-from skyfarer.oap.core import cluster
+from skyfarer.oap.core.cluster import Coordinator
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
@@ -54,6 +59,11 @@ class Node:
     fail: Callable[[str], None]
     effective: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def receives(self) -> bool:
+        """Whether agents are listened to, and what they send is analysed."""
+        return self.config.role != "Aggregator"
+
 
 CORE = Module("core", (Node,))
 
@@ -68,6 +78,7 @@ class CoreProvider(Provider):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
+        self._joining: Joining | None = None
         self.fate = Fate()
         self.effective: Mapping[str, str] = {}
 
@@ -84,9 +95,22 @@ class CoreProvider(Provider):
         )
         offer(Node, self.node)
 
+    def listen(self, modules: ModuleHolder) -> None:
+        """Listens nowhere; an address that nobody could use is told before anything starts."""
+        cluster, node = modules.find("cluster"), self.node
+        registers = self._config.role != "Receiver"
+        own = cluster.service(Announced).of(self._config) if registers else None
+        self._joining = Joining(cluster.service(Coordinator), own, node.health, node.registry)
+
     def start(self, modules: ModuleHolder) -> None:
-        own = cluster.Node(self._config.gRPCHost, self._config.gRPCPort, is_self=True)
-        modules.find("cluster").service(cluster.Coordinator).register(own)
+        assert self._joining is not None
+        self._joining.start()
 
     def after_start(self) -> None:
+        assert self._joining is not None
+        self._joining.join()
         self.node.health.started()
+
+    def stop(self, timeout_s: float) -> None:
+        if self._joining is not None:
+            self._joining.stop(timeout_s)

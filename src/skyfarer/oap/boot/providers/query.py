@@ -10,6 +10,7 @@ from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import Posted
 from skyfarer.oap.boot.settings import CoreConfig, GraphQLConfig
+from skyfarer.oap.core.cluster import Coordinator
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
@@ -27,7 +28,7 @@ class QueryProvider(Provider):
     name = "graphql"
     module = QUERY
     config = GraphQLConfig
-    requires = ("core", "storage", "agent-analyzer", "receiver-sharing-server")
+    requires = ("cluster", "core", "storage", "agent-analyzer", "receiver-sharing-server")
 
     def __init__(self, config: GraphQLConfig) -> None:
         self._config = config
@@ -56,6 +57,7 @@ class QueryProvider(Provider):
             configuration=node.effective,
             posts=modules.find("receiver-sharing-server").service(Posted).front,
             tls=tls.context if tls is not None else None,
+            nodes=modules.find("cluster").service(Coordinator).nodes,
         )
         self._server.start()
 

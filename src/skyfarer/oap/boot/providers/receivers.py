@@ -1,4 +1,6 @@
-"""receiver-sharing-server.default: the receiver process, its ports and its ingest queue."""
+"""receiver-sharing-server.default: the receiver process, its ports and its ingest queue.
+
+An Aggregator has none of them: there the services are offered, and nobody is behind them."""
 
 from __future__ import annotations
 
@@ -62,6 +64,8 @@ class ReceiverProvider(Provider):
 
     def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
+        if not node.receives:
+            return
         access = _access(self._config, node.config)
         access.check()
         self._queue.directory = node.data_directory / "ingest"
@@ -81,7 +85,8 @@ class ReceiverProvider(Provider):
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
-        assert self._supervisor is not None
+        if self._supervisor is None:
+            return
         self._supervisor.start()
         Watch(self._queue.directory, node.clock).register(node.registry, "ingest")
 

@@ -1,0 +1,53 @@
+"""This node as one of several: it joins when it is whole, and says how the list of them looks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from skyfarer.oap.cluster.standalone import KIND as STANDALONE
+from skyfarer.oap.core.cluster import Coordinator, Node, ailment
+from skyfarer.telemetry import table
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+
+log = logging.getLogger(__name__)
+
+
+class Joining:
+    """`own` is None for a node that others are not to know. A part of the health is `cluster_…`
+    with the kind of coordinator; a node that is alone has none."""
+
+    def __init__(
+        self, coordinator: Coordinator, own: Node | None, health: Health, registry: Registry
+    ) -> None:
+        self._coordinator = coordinator
+        self._own = own
+        self._health = health
+        registry.observe_with(table.CLUSTER_NODES, lambda: len(coordinator.nodes()))
+        registry.observe_with(table.CLUSTER_RENEWALS, lambda: coordinator.standing().renewals)
+        registry.observe_with(
+            table.CLUSTER_REACHABLE, lambda: int(coordinator.standing().reachable)
+        )
+
+    def start(self) -> None:
+        """Connects; others are seen from now on."""
+        self._coordinator.watch(self._check)
+        self._coordinator.start()
+
+    def join(self) -> None:
+        """Seen by others from now on."""
+        if self._own is not None:
+            self._coordinator.register(self._own)
+            log.info("this node is known to others as %s:%s", self._own.host, self._own.port)
+        self._check(self._coordinator.nodes())
+
+    def stop(self, timeout_s: float) -> None:
+        self._coordinator.stop(timeout_s)
+
+    def _check(self, nodes: Sequence[Node]) -> None:
+        kind = self._coordinator.standing().kind
+        if kind == STANDALONE:
+            return
+        wrong = ailment(nodes, registers=self._own is not None)
+        self._health.set(f"cluster_{kind}", not wrong, wrong)

@@ -1,0 +1,35 @@
+"""A real ZooKeeper, one server, from Debian's libzookeeper-java, whose jar names those it needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from skyfarer.oap.pipeline.java import java_home
+from third_parties.servers import Server
+
+JARS = Path("/usr/share/java")
+TICK_MS = 250
+"""A session lasts 2 to 20 of them, whatever its client asks for."""
+PROPERTIES = """
+tickTime={tick}
+dataDir={data}
+clientPort={port}
+clientPortAddress=127.0.0.1
+admin.enableServer=false
+"""
+OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+class ZooKeeperServer(Server):
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, "zookeeper")
+        self._java = java_home(os.environ, directory) / "bin" / "java"
+
+    def command(self) -> Sequence[str]:
+        properties = self.directory / "zookeeper.cfg"
+        properties.write_text(PROPERTIES.format(tick=TICK_MS, data=self.data, port=self.port))
+        jars = ":".join(str(JARS / name) for name in ("zookeeper.jar", "slf4j-simple.jar"))
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        return [str(self._java), *OPTIONS, "-cp", jars, main, str(properties)]
