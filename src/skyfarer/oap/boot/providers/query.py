@@ -9,8 +9,10 @@ from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.analysis import Books
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.receivers import Posted
+from skyfarer.oap.boot.providers.ttl import retention_of
 from skyfarer.oap.boot.settings import CoreConfig, GraphQLConfig
 from skyfarer.oap.core.cluster import Coordinator
+from skyfarer.oap.core.expiry import RetentionOverride
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
@@ -36,23 +38,24 @@ class QueryProvider(Provider):
 
     def listen(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
-        analysis = modules.find("agent-analyzer")
+        analysis, storage = modules.find("agent-analyzer"), modules.find("storage")
+        kept = retention_of(node, storage.service(RetentionOverride))
         tls = _tls(node.config)
         if tls is not None:
             tls.context()  # files that are no good are told before anything has started
         self._server = QueryServer(
             listen(node.config.restHost, node.config.restPort, "queries", "SW_CORE_REST"),
-            modules.find("storage").service(Reader),
+            storage.service(Reader),
             analysis.service(Books).ledger,
             node.health,
             node.registry,
             node.clock,
             node.zone,
             plan=analysis.service(Plan),
-            inventories=modules.find("storage").service(InventoryReader),
-            retention=Retention(node.config.recordDataTTL, node.config.metricsDataTTL),
+            inventories=storage.service(InventoryReader),
+            retention=Retention(kept.record_days, kept.metrics_days),
             dashboards=SavedDashboards(
-                modules.find("storage").service(TemplateTables), self._config.enableUpdateUITemplate
+                storage.service(TemplateTables), self._config.enableUpdateUITemplate
             ),
             configuration=node.effective,
             posts=modules.find("receiver-sharing-server").service(Posted).front,
