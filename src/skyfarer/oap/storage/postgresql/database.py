@@ -31,7 +31,11 @@ from skyfarer.oap.storage.postgresql.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
 READ_TIMEOUT_S: Final = 10.0
+METADATA_ROWS_MAX: Final = 5000
 CONNECT_S: Final = 5
+POOL_S: Final = 3
+"""For a connection of the pool, so that whoever asks three times while the server is away, as the
+metrics of this program do, is not itself given up."""
 IDLE_S: Final = 60
 LOCK_S: Final = 60
 """A lock that is not had by then: the batch is tried again."""
@@ -60,9 +64,14 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
     one database, in the schema that the connection finds first."""
 
     def __init__(
-        self, conninfo: str, pool_size: int = 4, read_timeout_s: float = READ_TIMEOUT_S
+        self,
+        conninfo: str,
+        pool_size: int = 4,
+        metadata_rows_max: int = METADATA_ROWS_MAX,
+        read_timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         self._conninfo = conninfo
+        self._metadata_rows_max = metadata_rows_max
         self._pool_size = pool_size
         self._read_timeout_s = read_timeout_s
         self._applying = threading.Lock()
@@ -70,7 +79,8 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
         self._readers: _Pool | None = None
         self._writers: _Pool | None = None
 
-    def start(self, zone: tzinfo) -> None:
+    def start(self, zone: tzinfo, install: bool = True) -> None:
+        """Without `install` the fixed tables must be there: RetryableError until they are."""
         if self._writers is not None:
             return
         self._zone = zone
@@ -81,7 +91,10 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
         self._writers = self._pool(WRITERS_MAX, _writing)
         try:
             with self._transaction() as cursor:
-                schema.install(cursor, _FIXED)
+                if install:
+                    schema.install(cursor, _FIXED)
+                else:
+                    schema.check(cursor, _FIXED)
         except BaseException:
             self.stop()
             raise
@@ -99,7 +112,7 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
             make_conninfo(self._conninfo, **_CONNECTION),
             min_size=0,
             max_size=size,
-            timeout=CONNECT_S,
+            timeout=POOL_S,
             reconnect_timeout=CONNECT_S,
             configure=configure,
             check=ConnectionPool.check_connection,

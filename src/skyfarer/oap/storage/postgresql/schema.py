@@ -19,12 +19,13 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
 
 VERSION: Final = 1
 SECOND_MAX: Final = 9999_12_31_23_59_59
+_MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
 
 
@@ -75,6 +76,14 @@ def install(cursor: Cursor, statements: Iterable[str]) -> None:
         f"""INSERT INTO schema_version SELECT {VERSION}
         WHERE NOT EXISTS (SELECT FROM schema_version)"""
     )
+
+
+def check(cursor: Cursor, statements: Iterable[str]) -> None:
+    """RetryableError naming a table that `install` has not made yet."""
+    named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
+    if missing := sorted(named - present(cursor)):
+        raise RetryableError(f"table: {missing[0]} does not exist")
+    check_version(cursor)
 
 
 def check_version(cursor: Cursor) -> None:
