@@ -19,6 +19,7 @@ from skyfarer.oap.boot.settings import (
     EtcdConfig,
     GraphQLConfig,
     NoKeys,
+    PostgreSQLConfig,
     PrometheusConfig,
     SharingServerConfig,
     ZooKeeperConfig,
@@ -33,7 +34,10 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
         "etcd": f"{_PROVIDERS}.cluster_etcd:EtcdProvider",
     },
     "core": {"default": f"{_PROVIDERS}.core:CoreProvider"},
-    "storage": {"duckdb": f"{_PROVIDERS}.storage:DuckDBProvider"},
+    "storage": {
+        "duckdb": f"{_PROVIDERS}.storage:DuckDBProvider",
+        "postgresql": f"{_PROVIDERS}.storage_postgresql:PostgreSQLProvider",
+    },
     "agent-analyzer": {"default": f"{_PROVIDERS}.analysis:AnalysisProvider"},
     "receiver-sharing-server": {"default": f"{_PROVIDERS}.receivers:ReceiverProvider"},
     "query": {"graphql": f"{_PROVIDERS}.query:QueryProvider"},
@@ -46,6 +50,7 @@ CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
     ("cluster", "etcd"): EtcdConfig,
     ("core", "default"): CoreConfig,
     ("storage", "duckdb"): DuckDBConfig,
+    ("storage", "postgresql"): PostgreSQLConfig,
     ("agent-analyzer", "default"): AnalyzerConfig,
     ("receiver-sharing-server", "default"): SharingServerConfig,
     ("query", "graphql"): GraphQLConfig,
@@ -55,7 +60,11 @@ CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
 EXTRAS: Final[Mapping[str, str]] = dict.fromkeys(
     ("duckdb", "google", "graphql", "numpy", "ptars", "pyarrow", "pyspark", "starlette", "uvicorn"),
     "oap",
-) | {"grpc": "etcd", "kazoo": "zookeeper"}
+) | {
+    "grpc": "etcd",
+    "kazoo": "zookeeper",
+    **dict.fromkeys(("pgpq", "psycopg", "psycopg_pool"), "postgresql"),
+}
 
 CATALOG: Final = Catalog(ROWS, EXTRAS)
 IMPLIED: Final = Catalog({"ttl": {"default": f"{_PROVIDERS}.ttl:TtlProvider"}}, EXTRAS)

@@ -16,6 +16,7 @@ from skyfarer.oap.boot.membership import Joining
 from skyfarer.oap.boot.providers.cluster import Announced
 from skyfarer.oap.boot.settings import CoreConfig
 from skyfarer.oap.core.cluster import Coordinator
+from skyfarer.oap.core.modes import RunningMode
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
@@ -38,6 +39,10 @@ class Fate:
     def end(self) -> None:
         self._sealed.set()
 
+    def ending(self, timeout_s: float) -> bool:
+        """Waits so long at most; True as soon as the program is to end."""
+        return self._sealed.wait(timeout_s)
+
     def wait(self) -> str:
         """The reason of a failure, or nothing when the end was asked for."""
         while not self._sealed.wait(1.0):  # in slices, so that signals are handled
@@ -47,8 +52,9 @@ class Fate:
 
 @dataclass(frozen=True)
 class Node:
-    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside.
-    `effective` is the whole configuration as it is shown to others (`boot.effective`)."""
+    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside;
+    `ending` waits so many seconds at most, and says whether the program is to end. `effective` is
+    the whole configuration as it is shown to others (`boot.effective`)."""
 
     config: CoreConfig
     registry: Registry
@@ -57,6 +63,8 @@ class Node:
     zone: tzinfo
     data_directory: Path
     fail: Callable[[str], None]
+    ending: Callable[[float], bool]
+    mode: RunningMode = RunningMode.DEFAULT
     effective: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -80,6 +88,7 @@ class CoreProvider(Provider):
         self._config = config
         self._joining: Joining | None = None
         self.fate = Fate()
+        self.mode = RunningMode.DEFAULT
         self.effective: Mapping[str, str] = {}
 
     def prepare(self, offer: Offer) -> None:
@@ -91,6 +100,8 @@ class CoreProvider(Provider):
         self.node = Node(
             *(self._config, registry, Health(), SystemClock(), zone, directory),
             fail=self.fate.fail,
+            ending=self.fate.ending,
+            mode=self.mode,
             effective=self.effective,
         )
         offer(Node, self.node)

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 
 from skyfarer.base.clock import Clock, SystemClock
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks, templates
 from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.inventory import Inventories
@@ -55,9 +55,12 @@ class EmbeddedStorage(
         self._tables, self._seen, self._expired = {}, Seen(), {}
         self._clock = clock or SystemClock()
 
-    def start(self, path: Path, zone: tzinfo) -> None:
+    def start(self, path: Path, zone: tzinfo, install: bool = True) -> None:
+        """Without `install` file and tables must be there: RetryableError until they are."""
         if self._connection is not None:
             return
+        if not install and not path.exists():
+            raise RetryableError(f"the storage file {path} does not exist")
         self._zone = zone
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -75,11 +78,12 @@ class EmbeddedStorage(
                 "stop that one or set SKYFARER_DATA_DIR"
             ) from error
         connection.execute(_USE)
-        connection.execute(schema.FIXED)
-        connection.execute(parked.DDL)
-        connection.execute(tasks.DDL)
-        connection.execute(templates.DDL)
-        connection.execute(expiry.DDL)
+        if install:
+            for statements in (schema.FIXED, parked.DDL, tasks.DDL, templates.DDL, expiry.DDL):
+                connection.execute(statements)
+        elif schema.VERSION_TABLE not in schema.present(connection):
+            connection.close()
+            raise RetryableError(f"table: {schema.VERSION_TABLE} does not exist in {path}")
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()

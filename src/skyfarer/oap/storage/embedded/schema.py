@@ -30,6 +30,7 @@ SEGMENT = "segment"
 UNSAMPLED = "unsampled"
 RECORD = "record"
 SECOND_MAX = 9999_12_31_23_59_59
+VERSION_TABLE = "schema_version"
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 

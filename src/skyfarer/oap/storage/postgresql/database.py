@@ -20,18 +20,23 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks
+from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks, templates
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
 from skyfarer.oap.storage.postgresql.reads import Reads
 from skyfarer.oap.storage.postgresql.tasks import AgentTables
+from skyfarer.oap.storage.postgresql.templates import SavedTemplates
 from skyfarer.oap.storage.postgresql.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
 READ_TIMEOUT_S: Final = 10.0
+METADATA_ROWS_MAX: Final = 5000
 CONNECT_S: Final = 5
+POOL_S: Final = 3
+"""For a connection of the pool, so that whoever asks three times while the server is away, as the
+metrics of this program do, is not itself given up."""
 IDLE_S: Final = 60
 LOCK_S: Final = 60
 """A lock that is not had by then: the batch is tried again."""
@@ -49,20 +54,30 @@ _CONNECTION: Final[Mapping[str, Any]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": IDLE_S * _SECOND_MS,
 }
+_PLANNING: Final[Mapping[str, Any]] = {"random_page_cost": 1.1, "jit": "off"}
+"""Most of what is searched is in memory: a row by its index is no dearer than its neighbour. And no
+search is long enough to be compiled first."""
 _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 
-_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL)
+_FIXED: Final = (
+    *(schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL, templates.DDL),
+)
 
 
-class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
-    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
-    one database, in the schema that the connection finds first."""
+class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
+    TemplateTables) on one database, in the schema that the connection finds first."""
 
     def __init__(
-        self, conninfo: str, pool_size: int = 4, read_timeout_s: float = READ_TIMEOUT_S
+        self,
+        conninfo: str,
+        pool_size: int = 4,
+        metadata_rows_max: int = METADATA_ROWS_MAX,
+        read_timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         self._conninfo = conninfo
+        self._metadata_rows_max = metadata_rows_max
         self._pool_size = pool_size
         self._read_timeout_s = read_timeout_s
         self._applying = threading.Lock()
@@ -70,7 +85,8 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
         self._readers: _Pool | None = None
         self._writers: _Pool | None = None
 
-    def start(self, zone: tzinfo) -> None:
+    def start(self, zone: tzinfo, install: bool = True) -> None:
+        """Without `install` the fixed tables must be there: RetryableError until they are."""
         if self._writers is not None:
             return
         self._zone = zone
@@ -81,7 +97,10 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
         self._writers = self._pool(WRITERS_MAX, _writing)
         try:
             with self._transaction() as cursor:
-                schema.install(cursor, _FIXED)
+                if install:
+                    schema.install(cursor, _FIXED)
+                else:
+                    schema.check(cursor, _FIXED)
         except BaseException:
             self.stop()
             raise
@@ -99,7 +118,7 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
             make_conninfo(self._conninfo, **_CONNECTION),
             min_size=0,
             max_size=size,
-            timeout=CONNECT_S,
+            timeout=POOL_S,
             reconnect_timeout=CONNECT_S,
             configure=configure,
             check=ConnectionPool.check_connection,
@@ -135,7 +154,7 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
 
 def _read_only(timeout_s: float) -> Any:
     def configure(connection: psycopg.Connection[Any]) -> None:
-        _bound(connection, {"statement_timeout": int(timeout_s * _SECOND_MS)})
+        _bound(connection, {"statement_timeout": int(timeout_s * _SECOND_MS), **_PLANNING})
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
 

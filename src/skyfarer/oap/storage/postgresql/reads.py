@@ -27,14 +27,16 @@ UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
 class Reads(TraceReads, LogReads, EventReads, SlowReads, MetricReads, RelationReads, AliasReads):
+    _metadata_rows_max: int
+
     def services(self, layer: str | None) -> list[Service]:
         with self._reading() as cursor:
             rows = cursor.execute(
                 """SELECT service_id, name, array_agg(DISTINCT layer ORDER BY layer)
                 FROM service_traffic GROUP BY service_id, name
                 HAVING %(layer)s::text IS NULL OR bool_or(layer = %(layer)s::text)
-                ORDER BY name""",
-                {"layer": layer},
+                ORDER BY name LIMIT %(limit)s""",
+                {"layer": layer, "limit": self._metadata_rows_max},
             ).fetchall()
         return [_service(*row) for row in rows]
 
@@ -42,8 +44,9 @@ class Reads(TraceReads, LogReads, EventReads, SlowReads, MetricReads, RelationRe
         with self._reading() as cursor:
             rows = cursor.execute(
                 """SELECT id, name, properties FROM instance_traffic
-                WHERE service_id = %s AND last_ping >= %s AND time_bucket <= %s ORDER BY name""",
-                [service_id, start_bucket, end_bucket],
+                WHERE service_id = %s AND last_ping >= %s AND time_bucket <= %s
+                ORDER BY name LIMIT %s""",
+                [service_id, start_bucket, end_bucket, self._metadata_rows_max],
             ).fetchall()
         return [_instance(service_id, *row) for row in rows]
 

@@ -19,12 +19,13 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
 
 VERSION: Final = 1
 SECOND_MAX: Final = 9999_12_31_23_59_59
+_MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
 
 
@@ -77,6 +78,14 @@ def install(cursor: Cursor, statements: Iterable[str]) -> None:
     )
 
 
+def check(cursor: Cursor, statements: Iterable[str]) -> None:
+    """RetryableError naming a table that `install` has not made yet."""
+    named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
+    if missing := sorted(named - present(cursor)):
+        raise RetryableError(f"table: {missing[0]} does not exist")
+    check_version(cursor)
+
+
 def check_version(cursor: Cursor) -> None:
     """PermanentError for tables of a newer program."""
     cursor.execute("SELECT max(version) FROM schema_version")
@@ -105,9 +114,16 @@ def present(cursor: Cursor) -> set[str]:
 
 
 def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None) -> list[str]:
-    """`<name>_<day>` of the days that a range of second buckets touches, or of all, in order."""
+    """`<name>_<day>` of the days that a range of second buckets touches, or of all, in order.
+
+    Their names lie side by side in an index: ":" is what follows the digits."""
+    cursor.execute(
+        """SELECT relname FROM pg_class WHERE relname >= %s::name AND relname < %s::name
+        AND relnamespace = current_schema()::regnamespace AND relkind = 'r'""",
+        [f"{name}_0", f"{name}_:"],
+    )
     pattern = re.compile(f"{name}_([0-9]{{8}})")
-    found = (pattern.fullmatch(table) for table in present(cursor))
+    found = (pattern.fullmatch(table) for (table,) in cursor.fetchall())
     days = sorted((int(one[1]), one[0]) for one in found if one)
     first, last = (day_of(second // 100) for second in between or (0, SECOND_MAX))
     return [table for day, table in days if first <= day <= last]
