@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from skyfarer.oap.boot.settings import (
     CoreConfig,
     DuckDBConfig,
     NoKeys,
+    PostgreSQLConfig,
     PrometheusConfig,
     SharingServerConfig,
     thresholds_ms,
@@ -75,12 +77,20 @@ def test_the_defaults_of_the_shipped_file_are_those_of_the_code(config: type) ->
     assert load_application(None, {}).config(config) == config()
 
 
+def flat(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value)
+        else:
+            yield key, value
+
+
 def test_the_shipped_file_shows_every_key_with_a_variable() -> None:
     document = read_yaml(SHIPPED, {})
     for (module, provider), config in CONFIGS.items():
         values = document.keys(module, provider)
         assert list(values) == [field.name for field in fields(config)], f"{module}.{provider}"
-        for value in values.values():
+        for _, value in flat(values):
             assert re.fullmatch(r"\$\{(SW|SKYFARER)_[A-Z0-9_]+:.*\}", str(value))
 
 
@@ -207,7 +217,7 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
         (
             "storage:\n  selector: elasticsearch\n",
             "application.yml: storage.selector is 'elasticsearch', which is not in this version;"
-            " there are: duckdb",
+            " there are: duckdb, postgresql",
         ),
         (
             "storage:\n  selector: duckdb\n  ducdb:\n    path: x\n",
@@ -439,11 +449,16 @@ def test_every_row_of_the_catalog_has_its_configuration() -> None:
 
 
 def test_the_catalog_and_the_providers_agree_and_can_start_in_one_order() -> None:
-    providers = construct(load_application(None, {}))
+    others = ({}, {"SW_STORAGE": "postgresql", "SW_DATA_SOURCE_PASSWORD": "x"})
+    providers = {
+        (provider.module.name, provider.name): provider
+        for environ in others
+        for provider in construct(load_application(None, environ))
+    }
 
-    assert len(providers) == len(CONFIGS)
-    for provider in providers:
-        assert CONFIGS[provider.module.name, provider.name] is provider.config
+    assert set(providers) == set(CONFIGS)
+    for name, provider in providers.items():
+        assert CONFIGS[name] is provider.config
 
 
 def test_checking_a_configuration_imports_nothing_heavy() -> None:
@@ -499,9 +514,63 @@ def test_the_guide_has_every_key_with_its_variable_and_default() -> None:
     guide = (Path(__file__).parents[2] / "docs/guide/configuration.md").read_text(encoding="utf-8")
     document = read_yaml(SHIPPED, {})
     for module, provider in CONFIGS:
-        for key, value in document.keys(module, provider).items():
+        for key, value in flat(document.keys(module, provider)):
             variable, _, default = str(value)[2:-1].partition(":")
             shown = f"`{default}` |" if default else "|"
             assert f"| `{key}` | `{variable}` | {shown}" in guide
         selector = str(document.keys(module)["selector"])[2:-1].partition(":")[0]
         assert f"`{selector}`" in guide
+
+
+def test_postgresql_without_a_password_is_refused_when_it_is_chosen() -> None:
+    application = load_application(None, {"SW_STORAGE": "postgresql"})
+
+    assert application.config(PostgreSQLConfig) == PostgreSQLConfig()
+    with pytest.raises(ConfigError) as refused:
+        construct(application)
+    assert str(refused.value) == (
+        "storage.postgresql: dataSource.password has no value: set SW_DATA_SOURCE_PASSWORD"
+    )
+
+
+def test_postgresqls_password_is_shown_nowhere(file: Path) -> None:
+    text = "storage:\n  selector: postgresql\n  postgresql:\n    properties:\n"
+    application = load(file, text + "      dataSource.password: s3cret\n")
+
+    assert "s3cret" not in repr(application)
+    assert "password='s3cret'" in application.config(PostgreSQLConfig).conninfo()
+
+
+def test_a_stock_file_of_postgresql_is_understood(file: Path) -> None:
+    text = """storage:
+  selector: ${SW_STORAGE:postgresql}
+  postgresql:
+    properties:
+      jdbcUrl: ${SW_JDBC_URL:"jdbc:postgresql://db:5433/apm"}
+      dataSource.user: ${SW_DATA_SOURCE_USER:postgres}
+      dataSource.password: ${SW_DATA_SOURCE_PASSWORD:x}
+      dataSource.cachePrepStmts: ${SW_DATA_SOURCE_CACHE_PREP_STMTS:true}
+      dataSource.prepStmtCacheSize: ${SW_DATA_SOURCE_PREP_STMT_CACHE_SQL_SIZE:250}
+      dataSource.prepStmtCacheSqlLimit: ${SW_DATA_SOURCE_PREP_STMT_CACHE_SQL_LIMIT:2048}
+      dataSource.useServerPrepStmts: ${SW_DATA_SOURCE_USE_SERVER_PREP_STMTS:true}
+    metadataQueryMaxSize: ${SW_STORAGE_MYSQL_QUERY_MAX_SIZE:5000}
+    maxSizeOfBatchSql: ${SW_STORAGE_MAX_SIZE_OF_BATCH_SQL:2000}
+    asyncBatchPersistentPoolSize: ${SW_STORAGE_ASYNC_BATCH_PERSISTENT_POOL_SIZE:4}
+"""
+    application = load(file, text)
+
+    assert application.config(PostgreSQLConfig).conninfo() == (
+        "user='postgres' password='x' host='db' port='5433' dbname='apm'"
+    )
+    assert application.warnings == (
+        "application.yml: storage.postgresql: maxSizeOfBatchSql: read but not used yet",
+    )
+
+
+def test_a_misspelt_property_of_postgresql_is_refused(file: Path) -> None:
+    text = "storage:\n  postgresql:\n    properties:\n      dataSource.pasword: x\n"
+
+    assert refusal(file, text) == (
+        "application.yml: storage.postgresql: properties has no key 'dataSource.pasword'; "
+        "did you mean 'dataSource.password'?"
+    )

@@ -30,6 +30,12 @@ def add_oap(commands: Commands[Parser]) -> None:
     parts = group.add_subparsers(metavar="COMMAND")
     start = _add(parts, "start", "run until stopped", say.OAP_ABOUT)
     start.set_defaults(command=_start, package="skyfarer[oap]")
+    start.add_argument(
+        "--mode",
+        choices=("init", "no-init"),
+        help="init: make the tables of storage and end; no-init: wait until they are made"
+        " (default: $SKYFARER_MODE, else make them and serve)",
+    )
     _add_top(parts)
     _add_prepare(parts)
     _add_parked(parts)
@@ -120,7 +126,7 @@ def _add_of_parked(parked: Commands[Parser], name: str, summary: str) -> Parser:
 def _start(parsed: argparse.Namespace) -> int:
     from skyfarer.oap.boot.app import run
 
-    return run(parsed.config, os.environ)
+    return run(parsed.config, os.environ, parsed.mode)
 
 
 def _prepare(_parsed: argparse.Namespace) -> int:

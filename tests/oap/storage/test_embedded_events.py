@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from contracts.event_contract import EventContract, apply, event, read
 from skyfarer.oap.storage.embedded import EmbeddedStorage
-from skyfarer.oap.storage.embedded.events import PARAMETERS_CHARS_MAX
+from skyfarer.oap.storage.parameters import PARAMETERS_CHARS_MAX
 
 
 class TestEmbeddedEvents(EventContract):

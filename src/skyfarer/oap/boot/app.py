@@ -11,17 +11,20 @@ from skyfarer.base.errors import ConfigError, SkyfarerError
 from skyfarer.oap.boot.config import Application, construct, load_application
 from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
+from skyfarer.oap.core.modes import RunningMode
 from skyfarer.oap.core.modules import Modules
 from skyfarer.telemetry import logs
 
 STOP_TIMEOUT_S = 30.0
+MODE = "SKYFARER_MODE"
 
 log = logging.getLogger(__name__)
 
 
-def run(config: Path | None, environ: Mapping[str, str]) -> int:
-    """Serves until SIGTERM or SIGINT; the exit code. A ConfigError is raised, what has begun by
-    then is stopped."""
+def run(config: Path | None, environ: Mapping[str, str], mode: str | None = None) -> int:
+    """Serves until SIGTERM or SIGINT, or ends when all is made; the exit code. A ConfigError is
+    raised, what has begun by then is stopped. Where no mode is given the environment says it."""
+    running = _mode(environ.get(MODE, "") if mode is None else mode)
     application = load_application(config, environ)
     logs.configure("oap", environ.get("SKYFARER_LOG_LEVEL", "INFO"))
     for chatty in ("py4j", "uvicorn"):
@@ -34,8 +37,13 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
         raise ConfigError("module 'core' is turned off, and nothing can run without it")
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda _signal, _frame: core.fate.end())
+    core.mode = running
     modules = Modules(providers, STOP_TIMEOUT_S)
     try:
+        if running is RunningMode.INIT:
+            modules.install()
+            print("skyfarer oap: the tables of storage are made", flush=True)
+            return 0
         modules.start()
     except ConfigError:
         raise
@@ -49,6 +57,13 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     if failure:
         log.error("ended: %s", failure)
     return 1 if failure or left else 0
+
+
+def _mode(asked: str) -> RunningMode:
+    try:
+        return RunningMode(asked)
+    except ValueError:
+        raise ConfigError(f"{MODE} is {asked!r}; there are: init, no-init") from None
 
 
 def _ready(application: Application) -> str:

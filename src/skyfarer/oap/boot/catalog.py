@@ -17,6 +17,7 @@ from skyfarer.oap.boot.settings import (
     CoreConfig,
     DuckDBConfig,
     NoKeys,
+    PostgreSQLConfig,
     PrometheusConfig,
     SharingServerConfig,
 )
@@ -26,7 +27,10 @@ _PROVIDERS: Final = "skyfarer.oap.boot.providers"
 ROWS: Final[Mapping[str, Mapping[str, str]]] = {
     "cluster": {"standalone": f"{_PROVIDERS}.cluster:StandaloneProvider"},
     "core": {"default": f"{_PROVIDERS}.core:CoreProvider"},
-    "storage": {"duckdb": f"{_PROVIDERS}.storage:DuckDBProvider"},
+    "storage": {
+        "duckdb": f"{_PROVIDERS}.storage:DuckDBProvider",
+        "postgresql": f"{_PROVIDERS}.storage_postgresql:PostgreSQLProvider",
+    },
     "agent-analyzer": {"default": f"{_PROVIDERS}.analysis:AnalysisProvider"},
     "receiver-sharing-server": {"default": f"{_PROVIDERS}.receivers:ReceiverProvider"},
     "query": {"graphql": f"{_PROVIDERS}.query:QueryProvider"},
@@ -37,6 +41,7 @@ CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
     ("cluster", "standalone"): NoKeys,
     ("core", "default"): CoreConfig,
     ("storage", "duckdb"): DuckDBConfig,
+    ("storage", "postgresql"): PostgreSQLConfig,
     ("agent-analyzer", "default"): AnalyzerConfig,
     ("receiver-sharing-server", "default"): SharingServerConfig,
     ("query", "graphql"): NoKeys,
@@ -46,7 +51,7 @@ CONFIGS: Final[Mapping[tuple[str, str], type[Any]]] = {
 EXTRAS: Final[Mapping[str, str]] = dict.fromkeys(
     ("duckdb", "google", "graphql", "numpy", "ptars", "pyarrow", "pyspark", "starlette", "uvicorn"),
     "oap",
-)
+) | dict.fromkeys(("pgpq", "psycopg", "psycopg_pool"), "postgresql")
 
 CATALOG: Final = Catalog(ROWS, EXTRAS)
 

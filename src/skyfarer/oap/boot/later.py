@@ -32,7 +32,7 @@ PROVIDERS: Final[Mapping[str, frozenset[str]]] = {
     "storage": _names(
         """
         banyandb elasticsearch elasticsearch7 h2 influxdb iotdb mysql mysql-sharding opensearch
-        postgresql tidb zipkin-elasticsearch zipkin-elasticsearch7
+        tidb zipkin-elasticsearch zipkin-elasticsearch7
         """
     ),
     "telemetry": _names("none so11y"),
@@ -68,6 +68,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
         jettyAcceptorPriorityDelta jettyAcceptQueueSize
         """
     ),
+    ("storage", "postgresql"): _names("maxSizeOfBatchSql"),
     ("query", "graphql"): _names(
         "path enableLogTestTool maxQueryComplexity enableUpdateUITemplate enableOnDemandPodLog"
     ),

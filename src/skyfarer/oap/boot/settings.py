@@ -13,12 +13,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from skyfarer.base.binding import nearest
+from skyfarer.base.errors import ConfigError
 from skyfarer.base.units import KIB, MIB
+from skyfarer.oap.boot.jdbc import conninfo
 
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
 PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
 HOLD_BACK_MS_MAX: Final = 20_000
+POOL_MAX: Final = 100
+_OF_THE_JAVA_DRIVER: Final = frozenset(
+    f"dataSource.{name}"
+    for name in (
+        "cachePrepStmts",
+        "prepStmtCacheSize",
+        "prepStmtCacheSqlLimit",
+        "useServerPrepStmts",
+    )
+)
+"""Statements are prepared here in any case."""
 
 SegmentStatus: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
 
@@ -83,6 +97,38 @@ class DuckDBConfig:
 
     def __post_init__(self) -> None:
         _memory("memoryLimit", self.memoryLimit)
+
+
+def _properties() -> dict[str, str]:
+    return {
+        "jdbcUrl": "jdbc:postgresql://localhost:5432/skywalking",
+        "dataSource.user": "postgres",
+        "dataSource.password": "",
+    }
+
+
+@dataclass(frozen=True)
+class PostgreSQLConfig:
+    """There is no default password: who starts it must say one."""
+
+    properties: dict[str, str] = field(default_factory=_properties, repr=False)
+    metadataQueryMaxSize: int = 5000  # services, or instances of one, that are listed
+    asyncBatchPersistentPoolSize: int = 4  # connections that read; two more write
+
+    def __post_init__(self) -> None:
+        for key in self.properties:
+            if key not in _properties() and key not in _OF_THE_JAVA_DRIVER:
+                raise ValueError(f"properties has no key '{key}'{nearest(key, _properties())}")
+        _at_least("metadataQueryMaxSize", self.metadataQueryMaxSize, 1)
+        _within("asyncBatchPersistentPoolSize", self.asyncBatchPersistentPoolSize, 1, POOL_MAX)
+
+    def conninfo(self) -> str:
+        """ConfigError where it is incomplete; asked for only by the provider that is chosen."""
+        told = {**_properties(), **self.properties}
+        try:
+            return conninfo(told["jdbcUrl"], told["dataSource.user"], told["dataSource.password"])
+        except ValueError as error:
+            raise ConfigError(f"storage.postgresql: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ in which what a module requires comes before it:
     after_start  everything runs; open the doors to the outside world
     stop         in reverse order, every one is tried, whatever the others did
 
+Where only what must be there beforehand is to be made (`core.modes`), `install` takes the place of
+listen, start and after_start.
+
 All of it runs in one thread. A provider sees only the modules that it requires: an unspoken
 dependency would work by luck of the order.
 """
@@ -104,6 +107,9 @@ class Provider(Protocol):
     def prepare(self, offer: Offer) -> None:
         return
 
+    def install(self, modules: ModuleHolder) -> None:
+        return
+
     def listen(self, modules: ModuleHolder) -> None:
         return
 
@@ -147,6 +153,15 @@ class Modules:
         except BaseException:
             self.stop(self._stop_timeout_s)
             raise
+
+    def install(self) -> None:
+        """Makes what must be there before any node starts, and stops again."""
+        try:
+            self._prepare()
+            for provider in self._providers:
+                provider.install(ModuleHolder(provider, self._running))
+        finally:
+            self.stop(self._stop_timeout_s)
 
     def stop(self, timeout_s: float, clock: Clock | None = None) -> list[Exception]:
         """What the providers raised; each was tried. A second call finds nothing left to stop."""

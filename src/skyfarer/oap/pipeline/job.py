@@ -4,6 +4,9 @@ Where to begin is asked of storage at every start; Spark's checkpoint is made an
 lost, stale or damaged one cannot matter. A query that fails is started again from what storage
 holds, after a pause that grows; if it fails that often without moving on, or the JVM is gone, the
 job reports itself dead through `failed` and the program ends rather than pretend.
+
+Storage that is away, restarts or is full (RetryableError) is waited for, however long it takes: the
+records are in the queue, and nothing is lost by it. Such failures are not counted.
 """
 
 from __future__ import annotations
@@ -19,11 +22,12 @@ from random import Random
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.clock import Clock
+from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
 from skyfarer.oap.oal.compiler import plan_of, shipped
@@ -101,6 +105,8 @@ class AnalysisJob:
         )
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None
+        self._hindered = False
+        self._backoff = Backoff(BackoffSettings(initial_s=0.5, maximum_s=30.0), Random())
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._watch_query, name="analysis", daemon=True)
 
@@ -112,7 +118,8 @@ class AnalysisJob:
         self._session.dataSource.register(QueueSource)
         scratch, splits = self._settings.spark.scratch, self._settings.splits
         warm_up(self._session, scratch, splits, self._metrics, self._settings.analysis)
-        self._query = self._start_query(self._session)
+        start = self._storage.applied(self._queue.queue_id)
+        self._query = self._start_query(self._session, start)
         self._health.set(PART, True)
         self._watch.start()
 
@@ -132,10 +139,9 @@ class AnalysisJob:
         self._lag.look()
         self._told()
 
-    def _start_query(self, session: SparkSession) -> StreamingQuery:
+    def _start_query(self, session: SparkSession, start: int) -> StreamingQuery:
         checkpoint = self._settings.spark.scratch / "checkpoint"
         shutil.rmtree(checkpoint, ignore_errors=True)
-        start = self._storage.applied(self._queue.queue_id)
         self._consumer.commit(start)
         log.info("analysis begins at record %d of queue %s", start, self._queue.queue_id)
         rows = (
@@ -150,27 +156,48 @@ class AnalysisJob:
         return (
             rows.writeStream.queryName("analysis")
             .option("checkpointLocation", str(checkpoint))
-            .foreachBatch(self._sink)
+            .foreachBatch(self._take)
             .start()
         )
 
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
+        """Spark tells of a failure as text; whether it passes by itself is kept here."""
+        self._hindered = False
+        try:
+            self._sink(batch, batch_id)
+        except RetryableError:
+            self._hindered = True
+            raise
+
     def _watch_query(self) -> None:
-        backoff = Backoff(BackoffSettings(initial_s=0.5, maximum_s=30.0), Random())
         failures, failed_at = 0, -1
         while not self._stopping.is_set():
-            reason = self._await_end()
+            reason, hindered = self._await_end(), self._hindered
             if self._stopping.is_set():
                 return
-            at = self._storage.applied(self._queue.queue_id)
-            failures = failures + 1 if at == failed_at else 1
-            failed_at = at
             self._health.set(PART, False, reason)
+            at = self._reached()
+            if at != failed_at:
+                failures, failed_at = 0, at
+                self._backoff.reset()
+            failures += not hindered
             log.error("analysis failed at record %d (%d in a row): %s", at, failures, reason)
-            if failures >= FAILURES_MAX or not self._restart(backoff.next_s()):
+            if failures >= FAILURES_MAX or not self._restart(self._backoff.next_s()):
                 self._failed(f"analysis cannot go on at record {at}: {reason}")
                 return
             self._registry.inc(table.PIPELINE_RESTARTS)
             self._health.set(PART, True)
+
+    def _reached(self) -> int:
+        """What storage has applied; waits for storage. -1 when the job is to stop meanwhile."""
+        while True:
+            try:
+                return self._storage.applied(self._queue.queue_id)
+            except RetryableError as error:
+                self._health.set(PART, False, str(error))
+                log.warning("analysis waits for storage: %s", error)
+            if self._stopping.wait(self._backoff.next_s()):
+                return -1
 
     def _await_end(self) -> str:
         assert self._query is not None
@@ -185,9 +212,12 @@ class AnalysisJob:
     def _restart(self, pause_s: float) -> bool:
         if self._stopping.wait(pause_s):
             return True
+        start = self._reached()
+        if self._stopping.is_set():
+            return True
         assert self._session is not None
         try:
-            self._query = self._start_query(self._session)
+            self._query = self._start_query(self._session, start)
         except (PySparkException, Py4JError, OSError) as error:
             log.error("analysis cannot be started again: %s", _cause(error))
             return False

@@ -47,6 +47,17 @@ def endpoints(rows: pa.Table, of: str = "") -> pa.Array:
     return pc.binary_join_element_wise(services(rows, of), names(rows, f"{of}endpoint"), _PART)
 
 
+def identified(rows: pa.Table) -> pa.Table:
+    """Logs with the ids of whom they are of; those of what they do not name are empty."""
+    rows = rows.append_column("service_id", services(rows))
+    rows = rows.append_column("instance_id", _where_told(rows, "instance", instances(rows)))
+    return rows.append_column("endpoint_id", _where_told(rows, "endpoint", endpoints(rows)))
+
+
+def _where_told(rows: pa.Table, column: str, ids: pa.Array) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(rows[column], ""), "", ids)
+
+
 def _relation(of: Callable[[pa.Table, str], pa.Array]) -> Callable[[pa.Table], pa.Array]:
     return lambda rows: pc.binary_join_element_wise(of(rows, FROM), of(rows, ""), _RELATION)
 

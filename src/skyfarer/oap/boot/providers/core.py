@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.oap.boot.settings import CoreConfig
+from skyfarer.oap.core.modes import RunningMode
 from skyfarer.oap.core.modules import Module, Offer, Provider
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
@@ -32,6 +33,10 @@ class Fate:
     def end(self) -> None:
         self._sealed.set()
 
+    def ending(self, timeout_s: float) -> bool:
+        """Waits so long at most; True as soon as the program is to end."""
+        return self._sealed.wait(timeout_s)
+
     def wait(self) -> str:
         """The reason of a failure, or nothing when the end was asked for."""
         while not self._sealed.wait(1.0):  # in slices, so that signals are handled
@@ -41,7 +46,8 @@ class Fate:
 
 @dataclass(frozen=True)
 class Node:
-    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside."""
+    """This OAP node. `fail` ends the program with a reason, for what cannot be mended inside;
+    `ending` waits so many seconds at most, and says whether the program is to end."""
 
     config: CoreConfig
     registry: Registry
@@ -50,6 +56,8 @@ class Node:
     zone: tzinfo
     data_directory: Path
     fail: Callable[[str], None]
+    ending: Callable[[float], bool]
+    mode: RunningMode = RunningMode.DEFAULT
 
 
 CORE = Module("core", (Node,))
@@ -64,6 +72,7 @@ class CoreProvider(Provider):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self.fate = Fate()
+        self.mode = RunningMode.DEFAULT
 
     def prepare(self, offer: Offer) -> None:
         directory = self._config.dataDirectory.absolute()
@@ -72,7 +81,10 @@ class CoreProvider(Provider):
         ProcessMetrics().register(registry)
         zone = datetime.now().astimezone().tzinfo or UTC
         self.node = Node(
-            self._config, registry, Health(), SystemClock(), zone, directory, self.fate.fail
+            *(self._config, registry, Health(), SystemClock(), zone, directory),
+            fail=self.fate.fail,
+            ending=self.fate.ending,
+            mode=self.mode,
         )
         offer(Node, self.node)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from skyfarer.oap.boot.providers.core import Node
-from skyfarer.oap.boot.settings import DuckDBConfig
-from skyfarer.oap.core.inventory import InventoryReader
-from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
-from skyfarer.oap.core.parked import ParkedRecords
-from skyfarer.oap.core.storage import Reader, Writer
-from skyfarer.oap.core.tasks import TaskTables
-from skyfarer.oap.storage.embedded import EmbeddedStorage
+from pathlib import Path
 
-STORAGE = Module("storage", (Writer, Reader, InventoryReader, ParkedRecords, TaskTables))
+from skyfarer.oap.boot.providers.core import Node
+from skyfarer.oap.boot.providers.storing import STORAGE, offer_all, start_by_mode
+from skyfarer.oap.boot.settings import DuckDBConfig
+from skyfarer.oap.core.modules import ModuleHolder, Offer, Provider
+from skyfarer.oap.storage.embedded import EmbeddedStorage
 
 
 class DuckDBProvider(Provider):
@@ -25,16 +22,20 @@ class DuckDBProvider(Provider):
         self._storage = EmbeddedStorage(config.memoryLimit)
 
     def prepare(self, offer: Offer) -> None:
-        offer(Writer, self._storage)
-        offer(Reader, self._storage)
-        offer(InventoryReader, self._storage)
-        offer(ParkedRecords, self._storage)
-        offer(TaskTables, self._storage)
+        offer_all(offer, self._storage)
+
+    def install(self, modules: ModuleHolder) -> None:
+        node = modules.find("core").service(Node)
+        self._storage.start(self._path(node), node.zone)
 
     def start(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)
-        path = self._config.path or node.data_directory / "storage" / "skyfarer.duckdb"
-        self._storage.start(path, node.zone)
+        start_by_mode(
+            node, lambda install: self._storage.start(self._path(node), node.zone, install)
+        )
 
     def stop(self, timeout_s: float) -> None:
         self._storage.stop(timeout_s)
+
+    def _path(self, node: Node) -> Path:
+        return self._config.path or node.data_directory / "storage" / "skyfarer.duckdb"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.storage.embedded import parked, schema, tasks
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.parked import ParkedTables
@@ -44,9 +44,12 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._tables, self._seen = {}, Seen()
 
-    def start(self, path: Path, zone: tzinfo) -> None:
+    def start(self, path: Path, zone: tzinfo, install: bool = True) -> None:
+        """Without `install` file and tables must be there: RetryableError until they are."""
         if self._connection is not None:
             return
+        if not install and not path.exists():
+            raise RetryableError(f"the storage file {path} does not exist")
         self._zone = zone
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -64,9 +67,12 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
                 "stop that one or set SKYFARER_DATA_DIR"
             ) from error
         connection.execute(_USE)
-        connection.execute(schema.FIXED)
-        connection.execute(parked.DDL)
-        connection.execute(tasks.DDL)
+        if install:
+            for statements in (schema.FIXED, parked.DDL, tasks.DDL):
+                connection.execute(statements)
+        elif schema.VERSION_TABLE not in schema.present(connection):
+            connection.close()
+            raise RetryableError(f"table: {schema.VERSION_TABLE} does not exist in {path}")
         (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
         if version > schema.VERSION:
             connection.close()

@@ -7,23 +7,20 @@ says anything; an event begins with the earliest beginning and ends with the lat
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
 
 import duckdb
-import pyarrow as pa
 
 from skyfarer.oap.core.events import MESSAGE_CHARS_MAX, EventCondition, StoredEvent
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
+from skyfarer.oap.storage import parameters
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.searching import WITHIN, asked, bounded
 
-PARAMETERS_CHARS_MAX: Final = 20_000
-"""Of an event's keys and values in all; those that go beyond it are left out, by their keys."""
 _NAME: Final = "event"
 _TESTS: Final = {
     "uuid": "uuid = $uuid",
@@ -63,25 +60,8 @@ _COLUMNS: Final = ", ".join(_MERGED)
 _FIELDS: Final = [field.name for field in fields(StoredEvent)]
 
 
-def written(rows: pa.Table) -> pa.Table:
-    """With the parameters as JSON, sorted by their keys; empty where there are none."""
-    texts = [_parameters(pairs or ()) for pairs in rows["parameters"].to_pylist()]
-    place = rows.schema.get_field_index("parameters")
-    return rows.set_column(place, "parameters", pa.array(texts, pa.string()))
-
-
-def _parameters(pairs: Sequence[tuple[str, str | None]]) -> str:
-    kept, left = dict[str, str](), PARAMETERS_CHARS_MAX
-    for key, value in sorted((key, value or "") for key, value in pairs):
-        left -= len(key) + len(value)
-        if left < 0:
-            break
-        kept[key] = value
-    return json.dumps(kept) if kept else ""
-
-
 def store(cursor: duckdb.DuckDBPyConnection, day: int) -> None:
-    """Those of the `incoming` rows, `written`, of that day."""
+    """Those of the `incoming` rows, with their parameters `written`, of that day."""
     table = f"{_NAME}_{day:08d}"
     cursor.execute(
         f"""CREATE TABLE IF NOT EXISTS {table} (
@@ -145,5 +125,4 @@ def _page(tables: Sequence[str], tests: Sequence[str], order: str) -> str:
 
 def _event(row: tuple[Any, ...]) -> StoredEvent:
     told = dict(zip(_FIELDS, row, strict=True))
-    pairs: dict[str, str] = json.loads(told["parameters"] or "{}")
-    return StoredEvent(**told | {"parameters": tuple(pairs.items())})
+    return StoredEvent(**told | {"parameters": parameters.read(told["parameters"])})

@@ -12,13 +12,10 @@ from abc import ABC, abstractmethod
 from typing import Final
 
 import duckdb
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.storage.embedded import schema, tags
 from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, snapshot
-from skyfarer.oap.storage.entities import endpoints, instances, services
 
 _NAME: Final = "log"
 _COLUMNS: Final = "service_id, service_instance_id, endpoint_id, trace_id, timestamp, kind"
@@ -30,17 +27,6 @@ _TESTS: Final = {
     "segment_id": "trace_segment_id = $segment_id",
     "span_id": "span_id = $span_id",
 }
-
-
-def identified(rows: pa.Table) -> pa.Table:
-    """With the ids of whom they are of."""
-    rows = rows.append_column("service_id", services(rows))
-    rows = rows.append_column("instance_id", _where_told(rows, "instance", instances(rows)))
-    return rows.append_column("endpoint_id", _where_told(rows, "endpoint", endpoints(rows)))
-
-
-def _where_told(rows: pa.Table, column: str, ids: pa.Array) -> pa.ChunkedArray:
-    return pc.if_else(pc.equal(rows[column], ""), "", ids)
 
 
 def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:

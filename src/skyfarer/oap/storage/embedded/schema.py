@@ -28,6 +28,7 @@ VERSION = 5
 OLD = "old_v2_"
 SEGMENT = "segment"
 SECOND_MAX = 9999_12_31_23_59_59
+VERSION_TABLE = "schema_version"
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 

@@ -21,6 +21,7 @@ from skyfarer.oap.core.layers import layer_named
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
 from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
+from skyfarer.oap.storage import parameters
 from skyfarer.oap.storage.buckets import minute_buckets
 from skyfarer.oap.storage.embedded import (
     aliases,
@@ -39,6 +40,7 @@ from skyfarer.oap.storage.embedded.names import (
     SEGMENT_INSTANCE,
     SEGMENT_SERVICE,
 )
+from skyfarer.oap.storage.entities import identified
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.seen import Seen
 
@@ -162,11 +164,11 @@ class Writes(ABC):
     def _store_logs(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
     ) -> None:
-        for day in self._brought(cursor, logs.identified(rows)):
+        for day in self._brought(cursor, identified(rows)):
             logs.store(cursor, partition, day)
 
     def _store_events(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, events.written(rows)):
+        for day in self._brought(cursor, parameters.written(rows)):
             events.store(cursor, day)
 
     def _store_records(

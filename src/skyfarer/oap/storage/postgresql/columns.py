@@ -1,0 +1,155 @@
+"""Columns of metric rows: how each accumulator is stored, and how it takes in another value.
+
+    number   "x" BIGINT or DOUBLE PRECISION
+    table    "x" TEXT[], "x sum" BIGINT[], "x kept" INTEGER      (or "x max", "x min")
+
+A table takes in another by having it appended: one key may stand in it several times, and who reads
+it puts them together as the name of the values' column says. When it has grown to more than twice
+what its keys were last time, and ROOM, it is put together in its row (`settled`). So a batch pays
+for what it brings, not for what is there: to take a table apart and to group it costs thirty times
+as much in SQL. Up to its bound nothing is lost by waiting; beyond it nobody waits.
+
+Sums of 64-bit numbers wrap around, as Java's do, and those of doubles become infinite. PostgreSQL
+refuses both, and to look for it in every row costs as much as all the rest: `Careful` is for the
+batch that was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.entities import ENTITY_COLUMNS
+from skyfarer.oap.core.storage import COLUMN_NAME, KEYS_MAX, Merge
+from skyfarer.oap.storage.postgresql.copying import COLLATED, VALUES
+
+KEYS: Final = ("entity_id", "time_bucket")
+ROOM: Final = 64
+SPREAD: Final = 31
+"""Rows that grow alike are not all put together by the same batch."""
+_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
+_TABLE, _LONG, _DOUBLE = "text[]", "bigint", "double precision"
+_NAME_BYTES_MAX: Final = 63 - len(VALUES)
+_LEAST: Final = "(-9223372036854775808)"
+_GREATEST: Final = "9223372036854775807"
+_GREATEST_DOUBLE: Final = "1.7976931348623157e308::float8"
+_BEYOND: Final = "18446744073709551616"
+
+
+@dataclass(frozen=True)
+class Column:
+    """`type` as PostgreSQL spells it; `keys_max` is a table's bound."""
+
+    name: str
+    type: str
+    merge: Merge
+    keys_max: int = KEYS_MAX
+
+    @property
+    def is_table(self) -> bool:
+        return self.type == _TABLE
+
+    @property
+    def values(self) -> str:
+        return f"{self.name} {self.merge.value}"
+
+    @property
+    def kept(self) -> str:
+        return f"{self.name} kept"
+
+    def declared(self) -> dict[str, str]:
+        """The columns it is, with their types."""
+        if not self.is_table:
+            return {self.name: self.type}
+        return {self.name: self.type, self.values: "bigint[]", self.kept: "integer"}
+
+    def brought(self) -> dict[str, str]:
+        """The columns it is, with where they are among the rows that a batch has brought."""
+        if not self.is_table:
+            return {self.name: f'"{self.name}"'}
+        values, size = f'"{self.name}{VALUES}"', f'cardinality("{self.name}")'
+        return {self.name: f'"{self.name}"', self.values: values, self.kept: size}
+
+    def taking(self, careful: bool) -> str:
+        """The assignments of a row that takes in the `excluded` one."""
+        if self.is_table:
+            both = (
+                f'"{name}" = t."{name}" || excluded."{name}"' for name in (self.name, self.values)
+            )
+            kept = f'"{self.kept}" = coalesce(t."{self.kept}", excluded."{self.kept}")'
+            return ", ".join((*both, kept))
+        stored, new = f't."{self.name}"', f'excluded."{self.name}"'
+        if self.merge is not Merge.SUM:
+            chosen = "greatest" if self.merge is Merge.MAX else "least"
+            return f'"{self.name}" = {chosen}({stored}, {new})'
+        total = f"{stored} + {new}"
+        if careful:
+            total = (_wrapping if self.type == _LONG else _infinite)(stored, new)
+        return f'"{self.name}" = coalesce({total}, {stored}, {new})'
+
+    def too_long(self) -> str:
+        """Of a table: whether it must be put together."""
+        return (
+            f'cardinality(t."{self.name}") > least({self.keys_max}, {ROOM} + 2 * t."{self.kept}" '
+            f"+ (hashtext(t.entity_id) & {SPREAD}))"
+        )
+
+    def settled(self) -> str:
+        """The assignments of a row whose table is put together; `i` is the row that came last.
+        Keys that were stored before it come first, of its own those that are first by text."""
+        value = f"{self.merge.value}(v)"
+        if self.merge is Merge.SUM:
+            value = f"mod(mod(sum(v) - {_LEAST}, {_BEYOND}) + {_BEYOND}, {_BEYOND}) + {_LEAST}"
+        return f'''("{self.name}", "{self.values}", "{self.kept}") = (
+            SELECT array_agg(k), array_agg(v), count(*) FROM (
+                SELECT k, ({value})::bigint AS v
+                FROM unnest(t."{self.name}", t."{self.values}") WITH ORDINALITY AS u(k, v, place)
+                GROUP BY k ORDER BY min(place) > cardinality(t."{self.name}")
+                    - coalesce(cardinality(i."{self.name}"), 0), k
+                LIMIT {self.keys_max}) AS one_each)'''
+
+
+def _wrapping(stored: str, new: str) -> str:
+    return f"""CASE WHEN {new} > 0 AND {stored} > {_GREATEST} - {new}
+            THEN ({stored} + {_LEAST}) + ({new} + {_LEAST})
+        WHEN {new} < 0 AND {stored} < {_LEAST} - {new}
+            THEN ({stored} - {_LEAST}) + ({new} - {_LEAST})
+        ELSE {stored} + {new} END"""
+
+
+def _infinite(stored: str, new: str) -> str:
+    return f"""CASE WHEN {new} > 0 AND {new} < 'Infinity' AND {stored} < 'Infinity'
+            AND {stored} > {_GREATEST_DOUBLE} - {new} THEN 'Infinity'
+        WHEN {new} < 0 AND {new} > '-Infinity' AND {stored} > '-Infinity'
+            AND {stored} < -{_GREATEST_DOUBLE} - {new} THEN '-Infinity'
+        ELSE {stored} + {new} END"""
+
+
+def columns_of(
+    rows: pa.Table, merges: Mapping[str, Merge], bounds: Mapping[str, int]
+) -> list[Column]:
+    """PermanentError for one that cannot be stored."""
+    return [
+        Column(name, _type(rows, name), merge, bounds.get(name, KEYS_MAX))
+        for name, merge in merges.items()
+    ]
+
+
+def _type(rows: pa.Table, name: str) -> str:
+    found = rows.schema.field(name).type
+    if COLUMN_NAME.fullmatch(name) and name not in _TAKEN:
+        if pa.types.is_map(found) and len(name) <= _NAME_BYTES_MAX:
+            return _TABLE
+        if pa.types.is_integer(found):
+            return _LONG
+        if pa.types.is_floating(found):
+            return _DOUBLE
+    raise PermanentError(f"{name!r} of type {found} cannot be a column of metrics")
+
+
+def sql_type(declared: str) -> str:
+    return f"{declared} {COLLATED}" if declared == _TABLE else declared

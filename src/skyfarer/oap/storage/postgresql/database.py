@@ -1,0 +1,169 @@
+"""PostgreSQL through psycopg: a pool of connections that only read, and one that writes.
+
+A transaction is durable when COMMIT returns. Reading happens in one snapshot, with a bound on its
+time. Whoever is cut off in a transaction (a killed process, a cable, a paused node) is rolled back
+by the server, within IDLE_S, so that nobody waits for it for ever.
+
+Several OAPs may write to one database (`writes`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import tzinfo
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg_pool import ConnectionPool
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks
+from skyfarer.oap.storage.postgresql.copying import Cursor, Text
+from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
+from skyfarer.oap.storage.postgresql.inventory import Inventories
+from skyfarer.oap.storage.postgresql.parked import ParkedTables
+from skyfarer.oap.storage.postgresql.reads import Reads
+from skyfarer.oap.storage.postgresql.tasks import AgentTables
+from skyfarer.oap.storage.postgresql.writes import Writes
+from skyfarer.oap.storage.seen import Seen
+
+READ_TIMEOUT_S: Final = 10.0
+METADATA_ROWS_MAX: Final = 5000
+CONNECT_S: Final = 5
+POOL_S: Final = 3
+"""For a connection of the pool, so that whoever asks three times while the server is away, as the
+metrics of this program do, is not itself given up."""
+IDLE_S: Final = 60
+LOCK_S: Final = 60
+"""A lock that is not had by then: the batch is tried again."""
+WRITERS_MAX: Final = 2
+"""One for batches, one for what else is written meanwhile."""
+PREPARED_AFTER: Final = 2
+"""Times that a statement is sent before the server keeps its plan."""
+_SECOND_MS: Final = 1000
+_CONNECTION: Final[Mapping[str, Any]] = {
+    "application_name": "skyfarer",
+    "connect_timeout": CONNECT_S,
+    "client_encoding": "UTF8",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": IDLE_S * _SECOND_MS,
+}
+_Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
+
+
+_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL)
+
+
+class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
+    one database, in the schema that the connection finds first."""
+
+    def __init__(
+        self,
+        conninfo: str,
+        pool_size: int = 4,
+        metadata_rows_max: int = METADATA_ROWS_MAX,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        self._conninfo = conninfo
+        self._metadata_rows_max = metadata_rows_max
+        self._pool_size = pool_size
+        self._read_timeout_s = read_timeout_s
+        self._applying = threading.Lock()
+        self._tables, self._seen = {}, Seen()
+        self._readers: _Pool | None = None
+        self._writers: _Pool | None = None
+
+    def start(self, zone: tzinfo, install: bool = True) -> None:
+        """Without `install` the fixed tables must be there: RetryableError until they are."""
+        if self._writers is not None:
+            return
+        self._zone = zone
+        self._tables, self._seen, self._aliases_read = {}, Seen(), None
+        with told("connect to"):
+            psycopg.connect(make_conninfo(self._conninfo, **_CONNECTION)).close()
+        self._readers = self._pool(self._pool_size, _read_only(self._read_timeout_s))
+        self._writers = self._pool(WRITERS_MAX, _writing)
+        try:
+            with self._transaction() as cursor:
+                if install:
+                    schema.install(cursor, _FIXED)
+                else:
+                    schema.check(cursor, _FIXED)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        pools, self._readers, self._writers = (self._readers, self._writers), None, None
+        for pool in pools:
+            if pool is not None:
+                pool.close(timeout_s / len(pools))
+
+    def _pool(self, size: int, configure: Any) -> _Pool:
+        """A connection is looked at before it is given out: one that a restarted server has left
+        behind is replaced, not handed to the caller."""
+        pool: _Pool = ConnectionPool(
+            make_conninfo(self._conninfo, **_CONNECTION),
+            min_size=0,
+            max_size=size,
+            timeout=POOL_S,
+            reconnect_timeout=CONNECT_S,
+            configure=configure,
+            check=ConnectionPool.check_connection,
+            open=False,
+        )
+        pool.open()
+        return pool
+
+    @contextmanager
+    def _reading(self) -> Iterator[Cursor]:
+        """A cursor on one snapshot; only for reading, ended after `read_timeout_s`."""
+        if self._readers is None:
+            raise PermanentError("the storage is not started")
+        with (
+            told_of_reading(self._read_timeout_s),
+            self._readers.connection() as connection,
+            connection.cursor(binary=True) as cursor,
+        ):
+            yield cursor
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Cursor]:
+        """A cursor whose work is durable when the block ends, and undone when it raises."""
+        if self._writers is None:
+            raise PermanentError("the storage is not started")
+        with (
+            told("write to"),
+            self._writers.connection() as connection,
+            connection.cursor(binary=True) as cursor,
+        ):
+            yield cursor
+
+
+def _read_only(timeout_s: float) -> Any:
+    def configure(connection: psycopg.Connection[Any]) -> None:
+        _bound(connection, {"statement_timeout": int(timeout_s * _SECOND_MS)})
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+
+    return configure
+
+
+def _writing(connection: psycopg.Connection[Any]) -> None:
+    _bound(connection, {"lock_timeout": LOCK_S * _SECOND_MS, "synchronous_commit": "on"})
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+
+def _bound(connection: psycopg.Connection[Any], settings: Mapping[str, object]) -> None:
+    connection.prepare_threshold = PREPARED_AFTER
+    connection.adapters.register_dumper(str, Text)
+    idle = {"idle_in_transaction_session_timeout": IDLE_S * _SECOND_MS}
+    for name, value in {**idle, **settings}.items():
+        connection.execute("SELECT set_config(%s, %s, false)", [name, str(value)])
+    connection.commit()

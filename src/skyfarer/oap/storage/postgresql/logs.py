@@ -1,0 +1,119 @@
+"""Logs in one table a day, found by whom they are of, by time, by trace and by their tags.
+
+A log has no name of its own: its key is its place in the queue, and in its export where it came in
+one; that also tells apart the logs of one millisecond. Many are of no trace at all, and those are
+left out of the index of traces. A log's bytes are few and stay in its row; those of a page are
+fetched by the place of the row (`ctid`), which holds for a snapshot.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from datetime import tzinfo
+from typing import Final
+
+import pyarrow as pa
+
+from skyfarer.oap.core.logs import LogCondition, StoredLog
+from skyfarer.oap.storage.entities import identified
+from skyfarer.oap.storage.postgresql import copying, schema, tags
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.pages import Listing, Place, blobs
+from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.searching import Search, asked, implied
+from skyfarer.oap.storage.postgresql.segments import seconds
+
+NAME: Final = "log"
+_PLACE: Final = ("partition", "sequence", "part")
+_LISTED: Final = (
+    *("ctid::text", "coalesce(octet_length(payload), 0)", "service_id", "service_instance_id"),
+    *("endpoint_id", "trace_id", "timestamp", "kind", *_PLACE),
+)
+_STORED: Final = (
+    *("sequence", "part", "service_id", "endpoint_id", "trace_id", "span_id", "tags", "kind"),
+    "payload",
+)
+_BYTES: Final = "SELECT ctid::text, payload FROM {table} WHERE ctid = ANY(%(keys)s::tid[])"
+_TRACED: Final = "trace_id <> ''"
+_TESTS: Final = {
+    "service_id": "service_id = %(service_id)s",
+    "instance_id": "service_instance_id = %(instance_id)s",
+    "endpoint_id": "endpoint_id = %(endpoint_id)s",
+    "trace_id": "trace_id = %(trace_id)s",
+    "segment_id": "trace_segment_id = %(segment_id)s",
+    "span_id": "span_id = %(span_id)s",
+}
+_INDICES: Final = {
+    "time": "(timestamp)",
+    "service": "(service_id, timestamp)",
+    "trace": f"(trace_id) WHERE {_TRACED}",
+    "tags": "USING gin (tags)",
+}
+
+
+def tables(day: int) -> dict[str, list[str]]:
+    table = f"{NAME}_{day:08d}"
+    return {
+        table: [
+            f"""CREATE TABLE IF NOT EXISTS {table} (
+            partition {TEXT}, sequence BIGINT, part INTEGER, service_id {TEXT} NOT NULL,
+            service_instance_id {TEXT} NOT NULL, endpoint_id {TEXT} NOT NULL,
+            trace_id {TEXT} NOT NULL, trace_segment_id {TEXT} NOT NULL, span_id INTEGER NOT NULL,
+            time_bucket BIGINT NOT NULL, timestamp BIGINT NOT NULL, tags TEXT[] COLLATE "C",
+            kind INTEGER NOT NULL, payload BYTEA, PRIMARY KEY ({", ".join(_PLACE)}))""",
+            *(
+                f"CREATE INDEX IF NOT EXISTS {table}_{name} ON {table} {what}"
+                for name, what in _INDICES.items()
+            ),
+        ]
+    }
+
+
+def store(cursor: Cursor, partition: str, rows: pa.Table, day: int) -> None:
+    """Rows of that day, with their minute buckets in `bucket`."""
+    rows = identified(rows)
+    columns = {name: rows[name] for name in _STORED} | {
+        "partition": pa.array([partition] * rows.num_rows, pa.string()),
+        "service_instance_id": rows["instance_id"],
+        "trace_segment_id": rows["log_segment_id"],
+        "time_bucket": seconds(rows),
+        "timestamp": rows["start_time"],
+    }
+    copying.append(cursor, f"{NAME}_{day:08d}", pa.table(columns))
+
+
+class LogReads(ABC):
+    _zone: tzinfo
+    _read_timeout_s: float
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Cursor]: ...
+
+    def logs(
+        self, condition: LogCondition, newest_first: bool, offset: int, limit: int, bytes_max: int
+    ) -> list[StoredLog]:
+        """Newest first turns the places around too: of one millisecond the last line comes
+        first."""
+        tests, values = asked(condition, _TESTS, condition.tags)
+        tests += implied(condition, values, "timestamp", self._zone)
+        if condition.trace_id:
+            tests.append(_TRACED)
+        listing = Listing(_LISTED, [(key, newest_first) for key in ("timestamp", *_PLACE)])
+        with self._reading() as cursor:
+            tables = schema.day_tables(cursor, NAME, condition.between)
+            search = Search(cursor, self._read_timeout_s)
+            order = tables[::-1] if newest_first else tables
+            page = listing.page(search, order, tests, values, offset + limit)[offset:]
+            places = [Place(row[-1], *row[:2]) for row in page]
+            data = blobs(search, _BYTES, places, bytes_max)
+            return [StoredLog(*[*row[2:8], some]) for row, some in zip(page, data, strict=True)]
+
+    def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
+        with self._reading() as cursor:
+            return tags.keys(Search(cursor, self._read_timeout_s), tags.LOG, between, limit)
+
+    def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
+        with self._reading() as cursor:
+            search = Search(cursor, self._read_timeout_s)
+            return tags.values(search, tags.LOG, key, between, limit)

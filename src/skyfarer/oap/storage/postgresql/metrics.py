@@ -1,0 +1,243 @@
+"""Metrics: one table a source and day, one wide row an entity and time bucket.
+
+    metrics_<source>_<day> (entity_id TEXT, time_bucket BIGINT, <accumulator>, …)
+
+A row's bucket is a minute, an hour or a day (12, 10 or 8 digits), each brought up to date by every
+batch. A plan that has new accumulators (`columns`) adds columns to the day's table, and columns of
+an older plan stay as they are.
+
+A batch's own rows are merged in Arrow to one a key, brought in binary, and taken in by the rows
+there are, in one statement. Pages are left half empty, so that a changed row stays in its page and
+no index has to know of it.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from psycopg.errors import NumericValueOutOfRange
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.core.storage import Deltas, Merge, Value
+from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
+from skyfarer.oap.storage.entities import ENTITY_IDS
+from skyfarer.oap.storage.merging import TABLE, Numbers, merged
+from skyfarer.oap.storage.postgresql import schema
+from skyfarer.oap.storage.postgresql.columns import KEYS, Column, columns_of, sql_type
+from skyfarer.oap.storage.postgresql.copying import Cursor
+
+Tables: TypeAlias = dict[str, dict[str, str]]
+"""Table → column → its type in SQL."""
+PAGE_PERCENT: Final = 50
+_ARROW_TYPES: Final = {"text[]": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
+_WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def _added(one: int, other: int) -> int:
+    return (one + other + 2**63) % 2**64 - 2**63
+
+
+_BOTH: Final[Mapping[Merge, Callable[[int, int], int]]] = {
+    Merge.SUM: _added,
+    Merge.MAX: max,
+    Merge.MIN: min,
+}
+
+
+@dataclass(frozen=True)
+class Wide:
+    """What a batch brings to one table: a row a key, in order of the keys."""
+
+    table: str
+    rows: pa.Table
+    columns: Sequence[Column]
+
+
+def table_of(source: str, day: int) -> str:
+    """KeyError for what is no source."""
+    ENTITIES[source]
+    return f"metrics_{_WORDS.sub('_', source).lower()}_{day:08d}"
+
+
+def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
+    """`buckets` are the minutes of the rows."""
+    columns = columns_of(deltas.rows, deltas.merges, deltas.bounds)
+    arrays = {"entity_id": ENTITY_IDS[ENTITIES[source]](deltas.rows)}
+    arrays |= {one.name: deltas.rows[one.name].cast(_ARROW_TYPES[one.type]) for one in columns}
+    rows, days = pa.table(arrays), buckets // PRECISIONS[-1]
+    for day in np.unique(days):
+        of_day = days == day
+        some, minutes = rows.filter(pa.array(of_day)), buckets[of_day]
+        all_precisions = pa.concat_tables(
+            some.append_column("time_bucket", pa.array(minutes // precision))
+            for precision in PRECISIONS
+        )
+        one_each = merged(all_precisions, KEYS, deltas.merges, deltas.bounds)
+        in_order = one_each.sort_by([(key, "ascending") for key in KEYS])
+        yield Wide(table_of(source, int(day)), in_order, columns)
+
+
+def make(cursor: Cursor, known: Tables, wanted: Wide) -> None:
+    """Inside a transaction that only makes tables; `known` is true once that one is."""
+    there = known.get(wanted.table) or stored_columns(cursor, wanted.table)
+    if not there:
+        cursor.execute(
+            f"""CREATE TABLE {wanted.table} (
+            entity_id {schema.TEXT}, time_bucket BIGINT, PRIMARY KEY (entity_id, time_bucket))
+            WITH (fillfactor = {PAGE_PERCENT})"""
+        )
+        there = dict.fromkeys(KEYS, "")
+    for column in wanted.columns:
+        for name, declared in column.declared().items():
+            if name not in there:
+                _add(cursor, wanted.table, column, name, declared)
+            elif there[name] != declared:
+                raise _unlike(wanted.table, column, there[name])
+            there[name] = declared
+    known[wanted.table] = there
+
+
+def _add(cursor: Cursor, table: str, column: Column, name: str, declared: str) -> None:
+    cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type(declared)}')
+
+
+def missing(known: Tables, wanted: Wide) -> bool:
+    there = known.get(wanted.table, {})
+    declared = [pair for column in wanted.columns for pair in column.declared().items()]
+    return any(there.get(name) != sql_type for name, sql_type in declared)
+
+
+def _unlike(table: str, column: Column, there: str) -> PermanentError:
+    return PermanentError(
+        f"column {column.name} of {table} is {there}, but a batch brings {column.type}: "
+        "give what it counts another name"
+    )
+
+
+def merge(cursor: Cursor, brought: str, wanted: Wide) -> None:
+    """Inside the caller's transaction; `brought` is the temporary table with the rows."""
+    try:
+        with cursor.connection.transaction():
+            grown = _taken_in(cursor, brought, wanted, careful=False)
+    except NumericValueOutOfRange:
+        grown = _taken_in(cursor, brought, wanted, careful=True)
+    for column in (one for one in wanted.columns if one.is_table):
+        _settle(cursor, brought, wanted.table, column, grown)
+
+
+def _taken_in(cursor: Cursor, brought: str, wanted: Wide, careful: bool) -> list[tuple[Any, ...]]:
+    """The keys of the rows with a table that has grown too long."""
+    brings = {name: f'"{name}"' for name in KEYS}
+    for column in wanted.columns:
+        brings |= column.brought()
+    taking = ", ".join(column.taking(careful) for column in wanted.columns)
+    statement = f"""INSERT INTO {wanted.table} AS t ({_listed(*brings)})
+        SELECT {", ".join(brings.values())} FROM pg_temp.{brought}
+        ON CONFLICT (entity_id, time_bucket) DO UPDATE SET {taking}"""
+    tables = [column.too_long() for column in wanted.columns if column.is_table]
+    if not tables:
+        cursor.execute(statement, prepare=False)
+        return []
+    returned = f"RETURNING t.entity_id, t.time_bucket, {' OR '.join(tables)} AS grown"
+    cursor.execute(
+        f"""WITH changed AS ({statement} {returned})
+        SELECT entity_id, time_bucket FROM changed WHERE grown""",
+        prepare=False,
+    )
+    return cursor.fetchall()
+
+
+def _settle(
+    cursor: Cursor, brought: str, table: str, column: Column, keys: list[tuple[Any, ...]]
+) -> None:
+    if not keys:
+        return
+    entities, buckets = zip(*keys, strict=True)
+    cursor.execute(
+        f"""UPDATE {table} AS t SET {column.settled()}
+        FROM unnest(%s::text[], %s::bigint[]) AS grown(entity_id, time_bucket)
+        JOIN pg_temp.{brought} AS i
+            ON i.entity_id = grown.entity_id COLLATE "C" AND i.time_bucket = grown.time_bucket
+        WHERE t.entity_id = i.entity_id AND t.time_bucket = i.time_bucket
+            AND {column.too_long()}""",
+        [list(entities), list(buckets)],
+        prepare=False,
+    )
+
+
+def stored_columns(cursor: Cursor, table: str) -> dict[str, str]:
+    """Empty where there is no such table."""
+    cursor.execute(
+        """SELECT attname, format_type(atttypid, NULL) FROM pg_attribute
+        WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped""",
+        [table],
+    )
+    return dict(cursor.fetchall())
+
+
+class MetricReads(ABC):
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Cursor]: ...
+
+    def series(
+        self,
+        source: str,
+        entity_id: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+    ) -> dict[int, dict[str, Value]]:
+        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        found: dict[int, dict[str, Value]] = {}
+        with self._reading() as cursor:
+            present = schema.present(cursor)
+            for table in (table for table in tables if table in present):
+                wanted = _wanted(stored_columns(cursor, table), columns)
+                names = [name for pair in wanted.values() for name in pair]
+                cursor.execute(
+                    f"""SELECT {_listed("time_bucket", *names)} FROM {table}
+                    WHERE entity_id = %s AND time_bucket BETWEEN %s AND %s""",
+                    [entity_id, start_bucket, end_bucket],
+                )
+                for bucket, *values in cursor.fetchall():
+                    if row := _row(wanted, dict(zip(names, values, strict=True))):
+                        found[bucket] = row
+        return found
+
+
+def _wanted(there: Mapping[str, str], columns: Sequence[str]) -> dict[str, list[str]]:
+    """Of the columns that are there: the columns each is, the values of a table second."""
+    found: dict[str, list[str]] = {}
+    for name in (name for name in columns if name in there):
+        values = [f"{name} {merge.value}" for merge in Merge if f"{name} {merge.value}" in there]
+        found[name] = [name, *values]
+    return found
+
+
+def _row(wanted: Mapping[str, list[str]], stored: Mapping[str, Any]) -> dict[str, Value]:
+    row: dict[str, Value] = {}
+    for name, (own, *values) in wanted.items():
+        if stored[own] is not None:
+            row[name] = _table(stored[own], values[0], stored[values[0]]) if values else stored[own]
+    return row
+
+
+def _table(keys: list[str], named: str, values: list[int]) -> dict[str, int]:
+    """As the name of the values' column says."""
+    both = _BOTH[Merge(named.rpartition(" ")[2])]
+    found: dict[str, int] = {}
+    for key, value in zip(keys, values, strict=True):
+        found[key] = both(found[key], value) if key in found else value
+    return found
+
+
+def _listed(*columns: str) -> str:
+    return ", ".join(f'"{column}"' for column in columns)

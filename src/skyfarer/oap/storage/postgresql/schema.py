@@ -1,0 +1,132 @@
+"""Tables of the PostgreSQL storage: the fixed ones, and how those of days come to be.
+
+Time series lie in one table a day (`metrics_service_20261115`, `segment_20261115`), so that data
+expires by dropping whole tables. Names of such tables are built from our own names and an integer
+alone; everything that came from outside is a bound parameter, but for the names of accumulators,
+which are checked. Texts are compared by their bytes (`TEXT`), as everywhere else in this program:
+the order of a language would be another one in every database, and slower.
+
+Tables are made and given columns in a transaction of their own, before the batch that needs them:
+a statement that changes a table waits for everybody who uses it, and who waits so must hold nothing
+that others wait for. Only one node at a time does it (`Lock.SCHEMA`), since `IF NOT EXISTS` is no
+promise between two that run at once. Nothing is ever dropped here, and no column changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final
+
+from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.oap.core.time_bucket import day_of
+from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
+
+VERSION: Final = 1
+SECOND_MAX: Final = 9999_12_31_23_59_59
+_MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
+_LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
+
+
+class Lock(IntEnum):
+    """Advisory locks of a transaction, taken in this order by whoever takes several."""
+
+    SCHEMA = 1  # who makes tables
+    MERGING = 2  # who changes rows that others change too
+
+
+def take(cursor: Cursor, lock: Lock) -> None:
+    """Until the transaction ends; waits for whoever has it."""
+    cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCKS, lock.value])
+
+
+VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
+TEXT: Final = f"TEXT {COLLATED}"
+FIXED: Final = f"""
+CREATE TABLE IF NOT EXISTS source_offset (
+    partition {TEXT} PRIMARY KEY, next_sequence BIGINT NOT NULL, delivered BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_dropped (
+    partition {TEXT}, reason {TEXT}, records BIGINT NOT NULL, PRIMARY KEY (partition, reason));
+CREATE TABLE IF NOT EXISTS parked_record (
+    partition {TEXT}, sequence BIGINT, kind INTEGER, reason {TEXT}, payload BYTEA,
+    PRIMARY KEY (partition, sequence));
+CREATE TABLE IF NOT EXISTS service_traffic (
+    id {TEXT} PRIMARY KEY, service_id {TEXT} NOT NULL, name {TEXT} NOT NULL,
+    layer {TEXT} NOT NULL, time_bucket BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS instance_traffic (
+    id {TEXT} PRIMARY KEY, service_id {TEXT} NOT NULL, name {TEXT} NOT NULL,
+    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL, properties {TEXT});
+CREATE INDEX IF NOT EXISTS instance_traffic_service_id ON instance_traffic (service_id);
+CREATE TABLE IF NOT EXISTS endpoint_traffic (
+    id {TEXT} PRIMARY KEY, service_id {TEXT} NOT NULL, name {TEXT} NOT NULL,
+    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
+CREATE INDEX IF NOT EXISTS endpoint_traffic_service_id ON endpoint_traffic (service_id);
+"""
+
+
+def install(cursor: Cursor, statements: Iterable[str]) -> None:
+    """Makes what is missing of the fixed tables; what is there stays as it is."""
+    take(cursor, Lock.SCHEMA)
+    cursor.execute(VERSION_TABLE)
+    check_version(cursor)
+    for statement in statements:
+        cursor.execute(statement, binary=False)  # there may be several in one text
+    cursor.execute(
+        f"""INSERT INTO schema_version SELECT {VERSION}
+        WHERE NOT EXISTS (SELECT FROM schema_version)"""
+    )
+
+
+def check(cursor: Cursor, statements: Iterable[str]) -> None:
+    """RetryableError naming a table that `install` has not made yet."""
+    named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
+    if missing := sorted(named - present(cursor)):
+        raise RetryableError(f"table: {missing[0]} does not exist")
+    check_version(cursor)
+
+
+def check_version(cursor: Cursor) -> None:
+    """PermanentError for tables of a newer program."""
+    cursor.execute("SELECT max(version) FROM schema_version")
+    ((version,),) = cursor.fetchall()
+    if version is not None and version > VERSION:
+        raise PermanentError(
+            f"the database has schema {version}, this program knows {VERSION}: "
+            "start the newer program, or use another database"
+        )
+
+
+def make(cursor: Cursor, tables: Iterable[str]) -> None:
+    """Runs statements that make tables of days, each of which does nothing the second time."""
+    take(cursor, Lock.SCHEMA)
+    for statement in tables:
+        cursor.execute(statement, binary=False)
+
+
+def present(cursor: Cursor) -> set[str]:
+    """The tables there are, those of the days included."""
+    cursor.execute(
+        """SELECT relname FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
+    )
+    return {name for (name,) in cursor.fetchall()}
+
+
+def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None) -> list[str]:
+    """`<name>_<day>` of the days that a range of second buckets touches, or of all, in order."""
+    pattern = re.compile(f"{name}_([0-9]{{8}})")
+    found = (pattern.fullmatch(table) for table in present(cursor))
+    days = sorted((int(one[1]), one[0]) for one in found if one)
+    first, last = (day_of(second // 100) for second in between or (0, SECOND_MAX))
+    return [table for day, table in days if first <= day <= last]
+
+
+def record_table(day: int) -> str:
+    return f"record_{day:08d}"
+
+
+def record_ddl(day: int) -> str:
+    return f"""CREATE TABLE IF NOT EXISTS {record_table(day)} (
+    partition {TEXT}, sequence BIGINT, kind INTEGER NOT NULL, time_bucket BIGINT NOT NULL,
+    payload BYTEA, PRIMARY KEY (partition, sequence))"""

@@ -1,0 +1,111 @@
+"""What searches have in common: a bound on their time, and conditions as SQL.
+
+The statements of a search are not prepared: the best plan depends on what is asked for, and one
+for any tag at all is wrong for rare ones and for common ones. Those that look something up by a key
+are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, Final
+
+from skyfarer.oap.core.events import EventCondition
+from skyfarer.oap.core.logs import LogCondition
+from skyfarer.oap.core.traces import TraceCondition
+from skyfarer.oap.storage.postgresql.copying import Cursor
+
+Row = tuple[Any, ...]
+WITHIN: Final = "time_bucket BETWEEN %(first)s AND %(last)s"
+_SECOND_MS: Final = 1000
+_NOTICED: Final = 0.1
+"""Of the time for a search: once so much is spent, the next statement is given less of it."""
+
+
+class Search:
+    """Statements that have one bound on their time together. The connection bounds each of them
+    already, so nothing has to be said to the server while they are quick."""
+
+    def __init__(self, cursor: Cursor, timeout_s: float) -> None:
+        self.cursor = cursor
+        self._timeout_s = timeout_s
+        self._end_s = time.monotonic() + timeout_s
+
+    def rows(
+        self, statement: str, values: Mapping[str, object], prepare: bool = False
+    ) -> list[Row]:
+        left_s = self._end_s - time.monotonic()
+        if self._timeout_s - left_s > _NOTICED * self._timeout_s:
+            left_ms = max(int(left_s * _SECOND_MS), 1)
+            self.cursor.execute(f"SET LOCAL statement_timeout = {left_ms}")
+        return self.cursor.execute(statement, values, prepare=prepare).fetchall()
+
+
+def stored(text: str) -> str:
+    """As a text of PostgreSQL has it: without NUL (`copying`), and without halves of characters,
+    which no stored text has either."""
+    whole = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return whole.replace("\x00", "\ufffd")
+
+
+def asked(
+    condition: TraceCondition | LogCondition | EventCondition,
+    tests: Mapping[str, str],
+    tags: Sequence[str] = (),
+) -> tuple[list[str], dict[str, object]]:
+    """Of `tests` (field of the condition → what it asks of a row) those that are asked for, tags
+    and time, and what they bind: a value under its field's name."""
+    told = {name: getattr(condition, name) for name in tests}
+    values: dict[str, object] = {
+        name: stored(value) if isinstance(value, str) else value
+        for name, value in told.items()
+        if value is not None
+    }
+    found = ["true", *(tests[name] for name in values)]
+    if tags:
+        found.append("tags @> %(tags)s::text[]")
+        values["tags"] = [stored(tag) for tag in tags]
+    if condition.between is not None:
+        found.append(WITHIN)
+        values["first"], values["last"] = condition.between
+    return found, values
+
+
+def implied(
+    condition: TraceCondition | LogCondition, values: dict[str, object], time: str, zone: tzinfo
+) -> list[str]:
+    """Tests that follow from what is asked for, of columns that have an index: of the column `time`
+    from the buckets, and of the service from its instance or endpoint, which has its id in front.
+    What they bind is added to the values."""
+    found = []
+    if condition.between is not None and (span := instants(condition.between, zone)):
+        values["from_ms"], values["to_ms"] = span
+        found.append(f"{time} BETWEEN %(from_ms)s AND %(to_ms)s")
+    of_service, part, _ = (condition.instance_id or condition.endpoint_id or "").partition("_")
+    if part and condition.service_id is None:
+        values["of_service"] = stored(of_service)
+        found.append("service_id = %(of_service)s")
+    return found
+
+
+def instants(between: tuple[int, int], zone: tzinfo) -> tuple[int, int] | None:
+    """Epoch ms that no row of these second buckets lies outside of; None where they are no times.
+    An hour that comes twice is within them both times."""
+    try:
+        ends = [[_epoch_ms(second, zone, fold) for fold in (0, 1)] for second in between]
+    except (ValueError, OverflowError):
+        return None
+    return min(ends[0]), max(ends[1]) + _SECOND_MS - 1
+
+
+def _epoch_ms(second: int, zone: tzinfo, fold: int) -> int:
+    date, clock = divmod(second, 1_000_000)
+    at = datetime(
+        *(date // 10_000, date // 100 % 100, date % 100),
+        *(clock // 10_000, clock // 100 % 100, clock % 100),
+        tzinfo=zone,
+        fold=fold,
+    )
+    return int(at.timestamp()) * _SECOND_MS

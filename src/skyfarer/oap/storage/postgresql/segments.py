@@ -1,0 +1,162 @@
+"""Segments in one table a day, and their bytes in a second one.
+
+    segment_<day>        what a segment is found by, its `size` in bytes and its `data_row`
+    segment_data_<day>   data_row → the bytes
+    unsampled_<day>      ids of segments that came and are not stored
+
+A search that no index leads to its end reads many rows and gives out few: with 1.5 KB in each it
+would read six times as much (PostgreSQL moves bytes out of a row by itself only from 2 KB on). The
+numbers of data rows come in blocks from a sequence, so that table and its index grow at their ends.
+
+There is an index for what leaves few rows or gives an order: the trace, both orders, the service by
+time, the errors by time, the tags. A hash index of traces would be cheaper, but gets slower with
+every segment that has the same trace as thousands of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import errors
+
+from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.oap.storage.entities import names
+from skyfarer.oap.storage.merging import Numbers
+from skyfarer.oap.storage.postgresql import copying
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.searching import stored
+
+NAME: Final = "segment"
+DATA: Final = "segment_data"
+UNSAMPLED: Final = "unsampled"
+ROWS_A_BLOCK: Final = 2**20
+"""Of numbers that a batch takes at once; those it does not need are left out."""
+_BLOCKS: Final = "segment_data_block"
+_KEPT: Final = ("segment_id", "trace_id", "start_time", "latency", "is_error", "kind", "tags")
+
+
+def tables(day: int) -> dict[str, list[str]]:
+    """Table → what makes it and its indices."""
+    segment, data = f"{NAME}_{day:08d}", f"{DATA}_{day:08d}"
+    return {
+        data: [
+            f"CREATE SEQUENCE IF NOT EXISTS {_BLOCKS}",
+            f"CREATE TABLE IF NOT EXISTS {data} (data_row BIGINT PRIMARY KEY, data BYTEA)",
+        ],
+        segment: [
+            f"""CREATE TABLE IF NOT EXISTS {segment} (
+            segment_id {TEXT} PRIMARY KEY, trace_id {TEXT}, service_id {TEXT},
+            service_instance_id {TEXT}, endpoint_id {TEXT}, time_bucket BIGINT NOT NULL,
+            start_time BIGINT NOT NULL, latency BIGINT NOT NULL, is_error BOOLEAN, kind INTEGER,
+            tags TEXT[] COLLATE "C", size INTEGER NOT NULL, data_row BIGINT NOT NULL)""",
+            *(
+                f"CREATE INDEX IF NOT EXISTS {segment}_{name} ON {segment} {what}"
+                for name, what in _INDICES.items()
+            ),
+        ],
+    }
+
+
+_INDICES: Final = {
+    "trace": "(trace_id)",
+    "start": "(start_time)",
+    "latency": "(latency)",
+    "service": "(service_id, start_time)",
+    "error": "(start_time) WHERE is_error",
+    "tags": "USING gin (tags)",
+}
+
+
+def data_of(table: str) -> str:
+    """The table with the bytes of the segments of that table."""
+    return f"{DATA}{table.removeprefix(NAME)}"
+
+
+def unsampled_tables(day: int) -> dict[str, list[str]]:
+    table = f"{UNSAMPLED}_{day:08d}"
+    return {table: [f"CREATE TABLE IF NOT EXISTS {table} (segment_id {TEXT} PRIMARY KEY)"]}
+
+
+def store(cursor: Cursor, rows: pa.Table, day: int) -> None:
+    """Rows of that day, with their minute buckets in `bucket`."""
+    rows = in_order(rows)
+    sizes = pc.fill_null(pc.binary_length(rows["data_binary"]), 0).cast(pa.int32())
+    numbers = pa.array(_numbers(cursor, rows.num_rows))
+    columns = {name: rows[name] for name in _KEPT} | _ids(rows)
+    columns |= {"time_bucket": seconds(rows), "size": sizes, "data_row": numbers}
+    with _alone():
+        copying.append(cursor, f"{NAME}_{day:08d}", pa.table(columns))
+    data = {"data_row": numbers, "data": rows["data_binary"]}
+    copying.append(cursor, f"{DATA}_{day:08d}", pa.table(data))
+
+
+def store_unsampled(cursor: Cursor, rows: pa.Table, day: int) -> None:
+    with _alone():
+        ids = in_order(rows).select(["segment_id"])
+        copying.append(cursor, f"{UNSAMPLED}_{day:08d}", ids)
+
+
+def known(cursor: Cursor, tables: Iterable[str], ids: Sequence[str]) -> list[str]:
+    """Those of the ids that one of the tables has."""
+    wanted, found = sorted({stored(one) for one in ids}), set[str]()
+    for table in tables:
+        query = f"SELECT segment_id FROM {table} WHERE segment_id = ANY(%s)"
+        found.update(one for (one,) in cursor.execute(query, [wanted]))
+    return [one for one in ids if stored(one) in found] if found else []
+
+
+def seconds(rows: pa.Table) -> pa.Array:
+    """The second bucket of each row."""
+    within: Numbers = rows["start_time"].to_numpy() // 1000 % 60
+    return pa.array(rows["bucket"].to_numpy() * 100 + within)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """By their ids, so that two nodes that store the same ones meet at the first of them.
+
+    Ids that PostgreSQL cannot tell apart (`copying`) are one segment; an id that is there twice is
+    the mistake of whoever made the batch.
+    """
+    ids = copying.prepared(rows.select(["segment_id"]))["segment_id"]
+    order: Numbers = pc.sort_indices(ids).to_numpy()
+    texts = ids.take(pa.array(order))
+    again = pc.equal(texts[1:], texts[:-1]).to_numpy()
+    if again.any():
+        if len(pc.unique(rows["segment_id"])) < rows.num_rows:
+            twice = texts[int(np.argmax(again))]
+            raise PermanentError(f"the ids of a batch's segments are not unique: {twice} is twice")
+        order = order[np.concatenate([[True], ~again])]
+    return rows.take(pa.array(order))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    try:
+        yield
+    except errors.UniqueViolation as error:
+        raise RetryableError(
+            "another node has stored one of the batch's segments meanwhile; "
+            "the batch is tried again without it"
+        ) from error
+
+
+def _ids(rows: pa.Table) -> dict[str, pa.Array]:
+    service = pc.binary_join_element_wise(names(rows, "service"), "1", ".")
+    return {"service_id": service} | {
+        column: pc.binary_join_element_wise(service, names(rows, part), "_")
+        for column, part in (("service_instance_id", "instance"), ("endpoint_id", "endpoint"))
+    }
+
+
+def _numbers(cursor: Cursor, count: int) -> Numbers:
+    blocks = -(-count // ROWS_A_BLOCK)
+    cursor.execute(f"SELECT nextval('{_BLOCKS}') FROM generate_series(1, %s)", [blocks])
+    firsts = np.array([block for (block,) in cursor.fetchall()], np.int64) * ROWS_A_BLOCK
+    numbers: Numbers = (firsts[:, None] + np.arange(min(count, ROWS_A_BLOCK))).ravel()[:count]
+    return numbers

@@ -1,0 +1,96 @@
+"""Which tags there are to find segments and logs by: one table a day, to complete what is typed.
+
+The tags of a segment or log itself are a column of it, a list with a GIN index. One row a tag in a
+table of their own would cost three times as much to write, ten times the space, and could give
+pages in the order of time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfarer.oap.core.traces import TAG_SEPARATOR
+from skyfarer.oap.storage.postgresql import copying, schema
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.searching import Search, stored
+
+TAGS_A_DAY_MAX: Final = 100_000
+"""Of one type. Beyond it rows are still found by a tag; it is only no longer proposed."""
+TRACE: Final = "TRACE"
+LOG: Final = "LOG"
+NAME: Final = "tag_autocomplete"
+_ROW: Final = "tag_type, tag_key, tag_value"
+
+
+def tables(day: int) -> dict[str, list[str]]:
+    table = f"{NAME}_{day:08d}"
+    return {
+        table: [
+            f"""CREATE TABLE IF NOT EXISTS {table} (
+            tag_type {TEXT}, tag_key {TEXT}, tag_value {TEXT}, time_bucket BIGINT NOT NULL,
+            PRIMARY KEY ({_ROW}))"""
+        ]
+    }
+
+
+def store(cursor: Cursor, tag_type: str, rows: pa.Table, day: int) -> None:
+    """The tags of the rows. Nearly always all of them are there, and nothing has to be counted."""
+    tags = copying.prepared(pa.table({"tag": pc.list_flatten(rows["tags"])}))["tag"]
+    found = sorted(tag for tag in pc.unique(tags).to_pylist() if tag is not None)
+    told = {"type": tag_type, "day": day, "tags": found, "rows_max": TAGS_A_DAY_MAX}
+    table = f"{NAME}_{day:08d}"
+    fresh = cursor.execute(f"SELECT tag FROM {_FRESH.format(table=table)}", told).fetchall()
+    if not fresh:
+        return
+    told["tags"] = [tag for (tag,) in fresh]
+    cursor.execute(
+        f"""INSERT INTO {table}
+        SELECT tag_type, tag_key, tag_value, %(day)s::bigint * 10000
+        FROM {_FRESH.format(table=table)} ORDER BY {_ROW} LIMIT greatest(%(rows_max)s - (
+            SELECT count(*) FROM {table} WHERE tag_type = %(type)s), 0)""",
+        told,
+    )
+
+
+_FRESH: Final = f"""(
+    SELECT %(type)s::text AS tag_type, left(tag, cut - 1) AS tag_key,
+        substr(tag, cut + 1) AS tag_value, tag
+    FROM (SELECT tag, strpos(tag, '{TAG_SEPARATOR}') AS cut
+        FROM unnest(%(tags)s::text[]) AS tag) AS cuts) AS told
+    WHERE NOT EXISTS (SELECT FROM {{table}} AS here
+        WHERE (here.tag_type, here.tag_key, here.tag_value)
+            = (told.tag_type, told.tag_key, told.tag_value))"""
+
+
+def keys(search: Search, tag_type: str, between: tuple[int, int], limit: int) -> list[str]:
+    return _found(search, "tag_key", "true", between, {"type": tag_type, "limit": limit})
+
+
+def values(
+    search: Search, tag_type: str, key: str, between: tuple[int, int], limit: int
+) -> list[str]:
+    asked = {"type": tag_type, "limit": limit, "key": stored(key)}
+    return _found(search, "tag_value", "tag_key = %(key)s", between, asked)
+
+
+def _found(
+    search: Search,
+    column: str,
+    test: str,
+    between: tuple[int, int],
+    asked: Mapping[str, object],
+) -> list[str]:
+    days = [
+        f"SELECT {column} AS found FROM {table} WHERE tag_type = %(type)s AND {test}"
+        for table in schema.day_tables(search.cursor, NAME, between)
+    ]
+    if not days:
+        return []
+    query = f"""SELECT DISTINCT found FROM ({" UNION ALL ".join(days)}) AS tags
+        ORDER BY found LIMIT %(limit)s"""
+    return [found for (found,) in search.rows(query, asked)]

@@ -1,0 +1,60 @@
+"""What there is: services, instances and endpoints, from the rows that speak of them.
+
+service_traffic   a row a name and layer, keyed by the layer's number; time_bucket is its first sign
+instance_traffic  a row an instance; time_bucket and last_ping are its first and last sign
+endpoint_traffic  a row an endpoint, the same; one merely heard of has last_ping 0
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from skyfarer.oap.core.entities import ENDPOINT_META, INSTANCE_META, SERVICE_META
+from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.storage.entities import endpoints, instances, names, services
+from skyfarer.oap.storage.merging import Numbers
+from skyfarer.oap.storage.postgresql import copying
+from skyfarer.oap.storage.postgresql.copying import Cursor
+
+_SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", "ServiceMeter", SERVICE_META)
+_INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic", INSTANCE_META)
+_ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
+SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))
+_LAYERS: Final = ", ".join(f"({layer.value}, '{layer.name}')" for layer in Layer)
+_SERVICES: Final = f"""INSERT INTO service_traffic AS t (id, service_id, name, layer, time_bucket)
+    SELECT part || '.' || number, min(service_id), min(name),
+        min(coalesce(layers.layer, '{Layer.UNDEFINED.name}')), min(bucket)
+    FROM pg_temp.heard LEFT JOIN (VALUES {_LAYERS}) AS layers (number, layer) USING (number)
+    GROUP BY 1 ORDER BY 1
+    ON CONFLICT (id) DO UPDATE SET time_bucket = excluded.time_bucket
+    WHERE t.time_bucket > excluded.time_bucket"""
+_PARTS: Final = """INSERT INTO {kind}_traffic AS t (id, service_id, name, time_bucket, last_ping)
+    SELECT id, min(service_id), min(name), min(bucket), {last_ping}
+    FROM pg_temp.heard WHERE name <> '' GROUP BY 1 ORDER BY 1
+    ON CONFLICT (id) DO UPDATE SET last_ping = greatest(t.last_ping, excluded.last_ping),
+        time_bucket = least(t.time_bucket, excluded.time_bucket)
+    WHERE t.last_ping < excluded.last_ping OR t.time_bucket > excluded.time_bucket"""
+_INSTANCES: Final = _PARTS.format(kind="instance", last_ping="max(bucket)")
+_ENDPOINTS: Final = _PARTS.format(kind="endpoint", last_ping="max(bucket)")
+_ENDPOINTS_HEARD_OF: Final = _PARTS.format(kind="endpoint", last_ping="0")
+
+
+def store(cursor: Cursor, source: str, rows: pa.Table, buckets: Numbers) -> None:
+    """Inside the caller's transaction, alone; `buckets` are the minutes of the rows."""
+    columns = {"bucket": pa.array(buckets), "service_id": services(rows)}
+    if source in _SERVICE_SOURCES:
+        part, layer = names(rows, "service"), rows["layer"]
+        columns |= {"part": part, "number": layer, "name": rows["service"]}
+        statement = _SERVICES
+    elif source in _INSTANCE_SOURCES:
+        columns |= {"id": instances(rows), "name": rows["instance"]}
+        statement = _INSTANCES
+    elif source in _ENDPOINT_SOURCES:
+        columns |= {"id": endpoints(rows), "name": rows["endpoint"]}
+        statement = _ENDPOINTS_HEARD_OF if source == ENDPOINT_META else _ENDPOINTS
+    else:
+        return
+    copying.bring(cursor, "heard", pa.table(columns))
+    cursor.execute(statement, prepare=False)

@@ -1,0 +1,33 @@
+"""The server that the tests of the PostgreSQL storage share, and a schema of its own for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC
+
+import pytest
+
+from skyfarer.oap.storage.postgresql import PostgresStorage
+from third_parties.postgresql import Server
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def conninfo(server: Server) -> str:
+    return server.space()
+
+
+@pytest.fixture
+def storage(conninfo: str) -> Iterator[PostgresStorage]:
+    storage = PostgresStorage(conninfo)
+    storage.start(UTC)
+    yield storage
+    storage.stop()
