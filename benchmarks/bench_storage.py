@@ -1,101 +1,104 @@
-"""How long the embedded storage holds up a batch, with its row groups and with DuckDB's own.
+"""What storage costs: row groups, the merge of wide rows, reading a week of data, dropping a day.
 
-Batches of the demo's segments, a transaction each, into a new file; then the file's size after a
-checkpoint. The longest batch is what a trace waits for at worst beyond its own; both are measured
-in turns, since a shared machine only ever adds.
+--only groups|merge|read|drop   one part instead of all
+--days, --segments              a smaller week: 7 days of 200,000 segments of 1.5 KB, and the
+                                minutes, hours and days of 1,000 endpoints, unless told
 """
 
 from __future__ import annotations
 
+import argparse
+import sys
 import tempfile
 import time
-from datetime import UTC
 from pathlib import Path
-from random import Random
-from typing import NamedTuple
 
-import pyarrow as pa
-
+import storage_merging
+import storage_reading
+import storage_row_groups
+import week
 from figures import figure
-from skyfarer.base.clock import SystemClock
-from skyfarer.oap.core.storage import Analysed
-from skyfarer.oap.core.time_bucket import MINUTE_MS
-from skyfarer.oap.storage.embedded import EmbeddedStorage
-from skyfarer.oap.storage.embedded.database import ROW_GROUP_ROWS
-from skyfarer.testing.traffic import DemoTraffic
+from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.oal.compiler import compile_texts, shipped
+from skyfarer.oap.oal.plan import SourcePlan
+from storage_embedded import Embedded
+from storage_merging import WIDE
 
-BATCHES = 75
-SEGMENTS = 4_000
-ROUNDS = 2
-DUCKDB_ROWS = 122_880
-SHARE_MAX = 0.5
-SIZE_MAX = 1.1
+MERGE_MAX = 1.5
+SMALL_SOURCES = 12
 
 
-class Run(NamedTuple):
-    longest_s: float
-    cpu_s: float
-    bytes: int
+def told(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def batches() -> list[pa.Table]:
-    traffic, random = DemoTraffic(Random(1), SystemClock()), Random(2)
-    now_ms, rows, made = int(time.time() * 1000), list[dict[str, object]](), list[pa.Table]()
-    while len(made) < BATCHES:
-        for one in traffic.trace(now_ms):
-            rows.append(
-                {
-                    "segment_id": f"{random.getrandbits(128):032x}",
-                    "trace_id": one.traceId,
-                    "service": one.service,
-                    "instance": one.serviceInstance,
-                    "endpoint": one.spans[0].operationName,
-                    "minute": now_ms // MINUTE_MS,
-                    "start_time": now_ms,
-                    "latency": 12,
-                    "is_error": False,
-                    "tags": ["http.method=GET"],
-                    "kind": 1,
-                    "data_binary": one.SerializeToString(),
-                }
-            )
-        if len(rows) >= SEGMENTS:
-            made.append(pa.Table.from_pylist(rows[:SEGMENTS]))
-            rows = rows[SEGMENTS:]
-    return made
+def plans() -> dict[str, SourcePlan]:
+    compiled = compile_texts(shipped())
+    return {plan.source: plan for plan in compiled.plan.sources if plan.source in ENTITIES}
 
 
-def run(tables: list[pa.Table], row_group_rows: int) -> Run:
+def merge() -> None:
+    known = plans()
     with tempfile.TemporaryDirectory() as scratch:
-        path, spent_s = Path(scratch) / "storage.duckdb", list[float]()
-        storage = EmbeddedStorage(row_group_rows=row_group_rows)
-        storage.start(path, UTC)
-        begun_cpu_s = time.process_time()
-        for number, segments in enumerate(tables):
-            at = number * SEGMENTS
-            begun_s = time.monotonic()
-            storage.apply(Analysed("queue", at, at + SEGMENTS, segments, {}))
-            spent_s.append(time.monotonic() - begun_s)
-        cpu_s = time.process_time() - begun_cpu_s
-        storage.stop()
-        return Run(max(spent_s), cpu_s, path.stat().st_size)
+        embedded = Embedded(Path(scratch))
+        spent = storage_merging.rounds(embedded, known[WIDE])
+        plain, as_stored = spent["plain"], spent["plain as stored"]
+        rows = storage_merging.ENTITIES * storage_merging.BUCKETS
+        figure("storage_duckdb_insert", plain.cpu_s * 1e3, f"ms of CPU, {rows} rows with MAPs")
+        figure("storage_duckdb_insert_as_stored", as_stored.cpu_s * 1e3, "ms of CPU, with lists")
+        for name in ("new", "stored"):
+            merged = spent[name]
+            unit = f"of a plain INSERT of the same Arrow table, CPU; all rows {name}"
+            figure(f"storage_duckdb_merge_{name}", merged.cpu_s * 1e3, "ms of CPU")
+            figure(
+                f"storage_duckdb_merge_{name}_times",
+                merged.cpu_s / plain.cpu_s,
+                unit,
+                at_most=MERGE_MAX,
+            )
+            figure(
+                f"storage_duckdb_merge_{name}_wall_times",
+                merged.wall_s / plain.wall_s,
+                "the same of the clock",
+                at_most=MERGE_MAX,
+            )
+            figure(
+                f"storage_duckdb_merge_{name}_times_as_stored",
+                merged.cpu_s / as_stored.cpu_s,
+                "of an INSERT of rows that have lists already, CPU",
+            )
+        storage_merging.small(embedded, list(known.values())[:SMALL_SOURCES])
+        embedded.stop()
+
+
+def read(days: int, segments: int) -> None:
+    plan = plans()["Endpoint"]
+    with tempfile.TemporaryDirectory() as scratch:
+        embedded = Embedded(Path(scratch))
+        for day in range(days):
+            told(f"day {day + 1} of {days}: {segments} segments, {week.ENDPOINTS} endpoints")
+            for rows in week.segments(day, segments):
+                embedded.store_segments(rows)
+            embedded.store_endpoints(day, plan)
+        told("asking")
+        storage_reading.measure(embedded, days, segments)
+        embedded.stop()
 
 
 def main() -> None:
-    tables = batches()
-    ours, theirs = zip(
-        *((run(tables, ROW_GROUP_ROWS), run(tables, DUCKDB_ROWS)) for _ in range(ROUNDS)),
-        strict=True,
-    )
-    (longest_s, cpu_s, size), (duckdb_s, duckdb_cpu_s, duckdb_size) = (
-        map(min, zip(*runs, strict=True)) for runs in (ours, theirs)
-    )
-    figure("storage_longest_batch", longest_s, f"s, {SEGMENTS} segments")
-    figure("storage_longest_batch_of_duckdb", duckdb_s, f"s, row groups of {DUCKDB_ROWS}")
-    share = longest_s / duckdb_s
-    figure("storage_longest_batch_share", share, "of DuckDB's own", at_most=SHARE_MAX)
-    figure("storage_cpu_share", cpu_s / duckdb_cpu_s, "of DuckDB's own", at_most=1.0)
-    figure("storage_size_share", size / duckdb_size, "of DuckDB's own", at_most=SIZE_MAX)
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--days", type=int, default=7)
+    options.add_argument("--segments", type=int, default=200_000, help="of a day")
+    parts = {
+        "groups": storage_row_groups.measure,
+        "merge": merge,
+        "read": lambda: read(given.days, given.segments),
+    }
+    options.add_argument("--only", choices=parts, help="one part instead of all")
+    given = options.parse_args()
+    for name in [given.only] if given.only else parts:
+        told(name)
+        parts[name]()
 
 
 if __name__ == "__main__":

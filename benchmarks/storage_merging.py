@@ -87,12 +87,12 @@ def rounds(merging: Merging, plan: SourcePlan) -> dict[str, Spent]:
     batches, minute = Batches(merging.storage), week.minute_of(0)
     stored = deltas(plan, ENTITIES, "known", minute)
     batches.apply({WIDE: stored})
-    works = {name: timed_plain for name, timed_plain in merging.plain().items()}
+    plain = merging.plain()
     spent: dict[str, list[Spent]] = {}
     for number in range(ROUNDS):
         new = deltas(plan, ENTITIES, f"new-{number}", minute)
         turn = {
-            **works,
+            **plain,
             "stored": lambda: batches.apply({WIDE: stored}),
             "new": lambda new=new: batches.apply({WIDE: new}),  # type: ignore[misc]
         }
@@ -104,9 +104,7 @@ def rounds(merging: Merging, plan: SourcePlan) -> dict[str, Spent]:
 def small(merging: Merging, plans: list[SourcePlan]) -> Spent:
     """A batch as the pipeline has it every second: few rows of many sources, all stored."""
     batches = Batches(merging.storage)
-    metrics = {
-        plan.source: deltas(plan, SMALL_ROWS, "small", week.minute_of(0)) for plan in plans
-    }
+    metrics = {plan.source: deltas(plan, SMALL_ROWS, "small", week.minute_of(0)) for plan in plans}
     spent = [timed(lambda: batches.apply(metrics)) for _ in range(SMALL_ROUNDS)]
     figure(
         f"storage_{merging.name}_small_merge",

@@ -96,4 +96,3 @@ def measure() -> None:
     figure("storage_longest_batch_share", share, "of DuckDB's own", at_most=SHARE_MAX)
     figure("storage_cpu_share", cpu_s / duckdb_cpu_s, "of DuckDB's own", at_most=1.0)
     figure("storage_size_share", size / duckdb_size, "of DuckDB's own", at_most=SIZE_MAX)
-
