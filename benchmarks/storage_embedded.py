@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import week
-from skyfarer.oap.core.storage import Analysed
+from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.embedded import EmbeddedStorage, tables
 from storage_merging import Batches, deltas
@@ -37,16 +37,19 @@ class Embedded:
             cursor.register("some", tables.as_lists(rows))
             cursor.execute(f"INSERT INTO {table} BY NAME FROM some")
 
+    def settle(self) -> None:
+        self.storage._cursor().execute("CHECKPOINT")
+
     def look_up(self, day: int, segment_id: str) -> object:
         query = f"SELECT * FROM segment_{week.day_bucket(day)} WHERE segment_id = ?"
         return self.storage._cursor().execute(query, [segment_id]).fetchall()
 
-    def plain(self) -> Mapping[str, Callable[[], None]]:
+    def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]:
         """As DuckDB takes the Arrow table by itself, with MAPs, and as it is stored, with lists."""
         table = f"metrics_cache_access_{week.day_bucket(0)}"
         cursor = self.storage._cursor()
         lists = cursor.sql(f"FROM {table}").to_arrow_table()
-        forms = {"plain": tables.as_maps(lists), "plain as stored": lists}
+        forms = {"plain INSERT": tables.as_maps(lists), "INSERT as stored": lists}
         return {
             name: self._insertion(f"plain_{n}", rows)
             for n, (name, rows) in enumerate(forms.items())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +44,7 @@ class Merging(Protocol):
     name: str
     storage: Writer
 
-    def plain(self) -> Mapping[str, Callable[[], None]]: ...
+    def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]: ...
 
 
 def timed(work: Callable[[], None]) -> Spent:
@@ -87,28 +88,43 @@ def rounds(merging: Merging, plan: SourcePlan) -> dict[str, Spent]:
     batches, minute = Batches(merging.storage), week.minute_of(0)
     stored = deltas(plan, ENTITIES, "known", minute)
     batches.apply({WIDE: stored})
-    plain = merging.plain()
+    plain = merging.plain(stored)
     spent: dict[str, list[Spent]] = {}
     for number in range(ROUNDS):
         new = deltas(plan, ENTITIES, f"new-{number}", minute)
-        turn = {
-            **plain,
-            "stored": lambda: batches.apply({WIDE: stored}),
-            "new": lambda new=new: batches.apply({WIDE: new}),  # type: ignore[misc]
-        }
-        for name, work in turn.items():
+        for name, work in plain.items():
+            spent.setdefault(name, []).append(timed(work))
+        for name, rows in (("stored", stored), ("new", new)):
+            work = partial(batches.apply, {WIDE: rows})
             spent.setdefault(name, []).append(timed(work))
     return {name: least(some) for name, some in spent.items()}
 
 
-def small(merging: Merging, plans: list[SourcePlan]) -> Spent:
+def measure(merging: Merging, plan: SourcePlan, times_max: float) -> None:
+    """The first plain insertion is the one that the goal is of."""
+    spent = rounds(merging, plan)
+    merges = {name: spent.pop(name) for name in ("new", "stored")}
+    of = f"{ENTITIES * BUCKETS} rows of {WIDE}"
+    for name, one in (*spent.items(), *merges.items()):
+        figure(f"storage_{merging.name}_{_slug(name)}", one.wall_s * 1e3, f"ms, {of}")
+    for number, (plain, one) in enumerate(spent.items()):
+        for name, merged in merges.items():
+            figure(
+                f"storage_{merging.name}_{name}_times_{_slug(plain)}",
+                merged.wall_s / one.wall_s,
+                f"of {plain}; of this process's CPU {merged.cpu_s / one.cpu_s:.2f}",
+                at_most=None if number else times_max,
+            )
+
+
+def _slug(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def small(merging: Merging, plans: list[SourcePlan]) -> None:
     """A batch as the pipeline has it every second: few rows of many sources, all stored."""
     batches = Batches(merging.storage)
     metrics = {plan.source: deltas(plan, SMALL_ROWS, "small", week.minute_of(0)) for plan in plans}
-    spent = [timed(lambda: batches.apply(metrics)) for _ in range(SMALL_ROUNDS)]
-    figure(
-        f"storage_{merging.name}_small_merge",
-        least(spent).wall_s * 1e3,
-        f"ms, {len(plans)} sources of {SMALL_ROWS} rows",
-    )
-    return least(spent)
+    spent = least([timed(lambda: batches.apply(metrics)) for _ in range(SMALL_ROUNDS)])
+    unit = f"ms, {len(plans)} sources of {SMALL_ROWS} rows; CPU {spent.cpu_s * 1e3:.0f}"
+    figure(f"storage_{merging.name}_small_merge", spent.wall_s * 1e3, unit)

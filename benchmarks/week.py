@@ -7,6 +7,8 @@ one service share its instances.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -43,6 +45,11 @@ _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 SEGMENT: Final = 0
 TRACE: Final = 1
 """Kinds of `hex_ids`."""
+
+
+def told(text: str) -> None:
+    """To whoever waits."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def minute_of(day: int) -> int:
