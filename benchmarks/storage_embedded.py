@@ -34,8 +34,8 @@ class Embedded:
         cursor, table = self.storage._cursor(), f"metrics_endpoint_{week.day_bucket(day)}"
         cursor.execute(f"DELETE FROM {table}")
         for rows in week.endpoint_rows(day, plan):
-            cursor.register("some", tables.as_lists(rows))
-            cursor.execute(f"INSERT INTO {table} BY NAME FROM some")
+            cursor.register("wide", tables.as_lists(rows))
+            cursor.execute(f"INSERT INTO {table} BY NAME FROM wide")
 
     def settle(self) -> None:
         self.storage._cursor().execute("CHECKPOINT")

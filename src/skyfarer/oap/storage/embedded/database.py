@@ -19,6 +19,7 @@ import duckdb
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.storage.embedded import parked, schema, tasks
 from skyfarer.oap.storage.embedded.inventory import Inventories
+from skyfarer.oap.storage.embedded.known import Known
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.slow import SlowReads
@@ -42,7 +43,7 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
         self._writing = threading.Lock()
         self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._tables, self._seen = {}, Seen()
+        self._tables, self._seen, self._known = {}, Seen(), Known()
 
     def start(self, path: Path, zone: tzinfo, install: bool = True) -> None:
         """Without `install` file and tables must be there: RetryableError until they are."""
@@ -83,7 +84,7 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
         if version < schema.VERSION:
             schema.upgrade(connection, version)
         self._connection = connection
-        self._tables, self._seen = {}, Seen()
+        self._tables, self._seen, self._known = {}, Seen(), Known()
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:
