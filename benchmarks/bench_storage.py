@@ -1,101 +1,92 @@
-"""How long the embedded storage holds up a batch, with its row groups and with DuckDB's own.
+"""What storage costs: row groups, the merge of wide rows, reading a week of data, dropping a day.
 
-Batches of the demo's segments, a transaction each, into a new file; then the file's size after a
-checkpoint. The longest batch is what a trace waits for at worst beyond its own; both are measured
-in turns, since a shared machine only ever adds.
+--only groups|merge|read|drop    one part instead of all
+--on duckdb|postgresql           one storage instead of both
+--days, --segments               a smaller week: 7 days of 200,000 segments of 1.5 KB, with the
+                                 minutes, hours and days of 1,000 endpoints, unless told
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
-import time
-from datetime import UTC
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from random import Random
-from typing import NamedTuple
 
-import pyarrow as pa
-
+import storage_merging
+import storage_reading
+import storage_row_groups
+import week
 from figures import figure
-from skyfarer.base.clock import SystemClock
-from skyfarer.oap.core.storage import Analysed
-from skyfarer.oap.core.time_bucket import MINUTE_MS
-from skyfarer.oap.storage.embedded import EmbeddedStorage
-from skyfarer.oap.storage.embedded.database import ROW_GROUP_ROWS
-from skyfarer.testing.traffic import DemoTraffic
+from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.oal.compiler import compile_texts, shipped
+from skyfarer.oap.oal.plan import SourcePlan
+from storage_embedded import Embedded
+from storage_postgresql import Postgres
 
-BATCHES = 75
-SEGMENTS = 4_000
-ROUNDS = 2
-DUCKDB_ROWS = 122_880
-SHARE_MAX = 0.5
-SIZE_MAX = 1.1
+MERGE_MAX = {"duckdb": 1.5, "postgresql": 2.0}
+SMALL_SOURCES = 12
 
 
-class Run(NamedTuple):
-    longest_s: float
-    cpu_s: float
-    bytes: int
-
-
-def batches() -> list[pa.Table]:
-    traffic, random = DemoTraffic(Random(1), SystemClock()), Random(2)
-    now_ms, rows, made = int(time.time() * 1000), list[dict[str, object]](), list[pa.Table]()
-    while len(made) < BATCHES:
-        for one in traffic.trace(now_ms):
-            rows.append(
-                {
-                    "segment_id": f"{random.getrandbits(128):032x}",
-                    "trace_id": one.traceId,
-                    "service": one.service,
-                    "instance": one.serviceInstance,
-                    "endpoint": one.spans[0].operationName,
-                    "minute": now_ms // MINUTE_MS,
-                    "start_time": now_ms,
-                    "latency": 12,
-                    "is_error": False,
-                    "tags": ["http.method=GET"],
-                    "kind": 1,
-                    "data_binary": one.SerializeToString(),
-                }
-            )
-        if len(rows) >= SEGMENTS:
-            made.append(pa.Table.from_pylist(rows[:SEGMENTS]))
-            rows = rows[SEGMENTS:]
-    return made
-
-
-def run(tables: list[pa.Table], row_group_rows: int) -> Run:
+@contextmanager
+def opened(name: str) -> Iterator[Embedded | Postgres]:
     with tempfile.TemporaryDirectory() as scratch:
-        path, spent_s = Path(scratch) / "storage.duckdb", list[float]()
-        storage = EmbeddedStorage(row_group_rows=row_group_rows)
-        storage.start(path, UTC)
-        begun_cpu_s = time.process_time()
-        for number, segments in enumerate(tables):
-            at = number * SEGMENTS
-            begun_s = time.monotonic()
-            storage.apply(Analysed("queue", at, at + SEGMENTS, segments, {}))
-            spent_s.append(time.monotonic() - begun_s)
-        cpu_s = time.process_time() - begun_cpu_s
-        storage.stop()
-        return Run(max(spent_s), cpu_s, path.stat().st_size)
+        storage = Postgres() if name == "postgresql" else Embedded(Path(scratch))
+        try:
+            yield storage
+        finally:
+            storage.stop()
+
+
+def plans() -> dict[str, SourcePlan]:
+    compiled = compile_texts(shipped())
+    return {plan.source: plan for plan in compiled.plan.sources if plan.source in ENTITIES}
+
+
+def merge(name: str) -> None:
+    known = plans()
+    with opened(name) as storage:
+        storage_merging.measure(storage, known[storage_merging.WIDE], MERGE_MAX[name])
+        storage_merging.small(storage, list(known.values())[:SMALL_SOURCES])
+
+
+def read(name: str, days: int, segments: int) -> None:
+    plan = plans()["Endpoint"]
+    with opened(name) as storage:
+        for day in range(days):
+            week.told(f"{name}, day {day + 1} of {days}: {segments} segments")
+            for rows in week.segments(day, segments):
+                storage.store_segments(rows)
+            week.told(f"{name}, day {day + 1} of {days}: {week.ENDPOINTS} endpoints")
+            storage.store_endpoints(day, plan)
+        week.told(f"{name}: asking")
+        storage.settle()
+        storage_reading.measure(storage, days, segments)
 
 
 def main() -> None:
-    tables = batches()
-    ours, theirs = zip(
-        *((run(tables, ROW_GROUP_ROWS), run(tables, DUCKDB_ROWS)) for _ in range(ROUNDS)),
-        strict=True,
-    )
-    (longest_s, cpu_s, size), (duckdb_s, duckdb_cpu_s, duckdb_size) = (
-        map(min, zip(*runs, strict=True)) for runs in (ours, theirs)
-    )
-    figure("storage_longest_batch", longest_s, f"s, {SEGMENTS} segments")
-    figure("storage_longest_batch_of_duckdb", duckdb_s, f"s, row groups of {DUCKDB_ROWS}")
-    share = longest_s / duckdb_s
-    figure("storage_longest_batch_share", share, "of DuckDB's own", at_most=SHARE_MAX)
-    figure("storage_cpu_share", cpu_s / duckdb_cpu_s, "of DuckDB's own", at_most=1.0)
-    figure("storage_size_share", size / duckdb_size, "of DuckDB's own", at_most=SIZE_MAX)
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--days", type=int, default=7)
+    options.add_argument("--segments", type=int, default=200_000, help="of a day")
+    options.add_argument("--on", choices=MERGE_MAX, help="one storage instead of both")
+    parts = {"merge": merge, "read": lambda name: read(name, given.days, given.segments)}
+    options.add_argument("--only", choices=["groups", *parts], help="one part instead of all")
+    given = options.parse_args()
+    if given.only in (None, "groups") and given.on != "postgresql":
+        storage_row_groups.measure()
+    for part in [given.only] if given.only in parts else [] if given.only else parts:
+        for name in [given.on] if given.on else MERGE_MAX:
+            week.told(f"{part} on {name}")
+            attempt(part, name, parts[part])
+
+
+def attempt(part, name, measured) -> None:
+    try:
+        measured(name)
+    except FileNotFoundError as missing:
+        week.told(f"{name}: {missing}")
+        figure(f"storage_{name}_{part}", 0, f"nothing: {missing}", at_least=1)
 
 
 if __name__ == "__main__":

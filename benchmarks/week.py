@@ -7,6 +7,8 @@ one service share its instances.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -40,6 +42,21 @@ ENTRIES: Final = 12
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
+SEGMENT: Final = 0
+TRACE: Final = 1
+"""Kinds of `hex_ids`."""
+
+
+def told(text: str) -> None:
+    """To whoever waits."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def minute_of(day: int) -> int:
+    """The epoch minute with which the day begins."""
+    return int((FIRST_DAY + timedelta(days=day)).timestamp()) // 60
+
+
 def day_bucket(day: int) -> int:
     return int((FIRST_DAY + timedelta(days=day)).strftime("%Y%m%d"))
 
@@ -52,9 +69,15 @@ def endpoint_name(number: int) -> str:
     return f"GET:/api/v1/things/{number:04d}"
 
 
+ENDPOINT_IDS: Final = [
+    ids.endpoint_id(ids.service_id(service_name(n % SERVICES)), endpoint_name(n))
+    for n in range(ENDPOINTS)
+]
+
+
 def segments(day: int, count: int) -> Iterator[pa.Table]:
-    """A day's, in batches as `Analysed.segments` has them. Their ids are told by `segment_ids`."""
-    start_ms = int((FIRST_DAY + timedelta(days=day)).timestamp() * 1000)
+    """A day's, in batches as `Analysed.segments` has them. Their ids are those of `hex_ids`."""
+    start_ms = minute_of(day) * MINUTE_MS
     for first in range(0, count, BATCH):
         numbers = np.arange(first, min(first + BATCH, count))
         times = start_ms + numbers * DAY_MS // count
@@ -99,8 +122,8 @@ def _segments(day: int, numbers: Numbers, times: Numbers) -> pa.Table:
     statuses = random.choice(len(STATUSES), count, p=STATUS_SHARES)
     return pa.table(
         {
-            "segment_id": hex_ids(0, day, numbers),
-            "trace_id": hex_ids(1, day, numbers // FAN),
+            "segment_id": hex_ids(SEGMENT, day, numbers),
+            "trace_id": hex_ids(TRACE, day, numbers // FAN),
             "service": _named([service_name(n) for n in range(SERVICES)], services),
             "instance": _named([f"pod-{n}" for n in range(INSTANCES)], instances),
             "endpoint": _named([endpoint_name(n) for n in range(ENDPOINTS)], endpoints),
@@ -131,12 +154,6 @@ def _payloads(random: np.random.Generator, count: int) -> pa.Array:
     cells = np.tile(np.frombuffer(bytes(range(250)) * 6, np.uint8), (count, 1))
     cells[:, : BYTES // 2] = random.integers(0, 256, (count, BYTES // 2), np.uint8)
     return _texts(cells, pa.binary())
-
-
-ENDPOINT_IDS: Final = [
-    ids.endpoint_id(ids.service_id(service_name(n % SERVICES)), endpoint_name(n))
-    for n in range(ENDPOINTS)
-]
 
 
 def endpoint_rows(day: int, plan: SourcePlan) -> Iterator[pa.Table]:

@@ -44,13 +44,15 @@ def binaries() -> Path:
 
 class Server:
     """`kill` is the power that fails; `start` again keeps what was durable. Without `durable` it
-    never waits for the disk, which only a test of a killed machine would notice."""
+    never waits for the disk, which only a test of a killed machine would notice. `settings` are the
+    server's own, beside SETTINGS."""
 
-    def __init__(self, durable: bool = False) -> None:
+    def __init__(self, durable: bool = False, **settings: str) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="skyfarer-postgresql-"))
         self._data = self._home / "data"
         self.port = free_port()
         self._settings = {**SETTINGS, "port": self.port, "fsync": "on" if durable else "off"}
+        self._settings |= settings
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         self._as: dict[str, Any] = {}

@@ -21,6 +21,7 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks, templates
 from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.inventory import Inventories
+from skyfarer.oap.storage.embedded.known import Known
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
 from skyfarer.oap.storage.embedded.slow import SlowReads
@@ -52,7 +53,7 @@ class EmbeddedStorage(
         self._writing = threading.Lock()
         self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._tables, self._seen, self._expired = {}, Seen(), {}
+        self._tables, self._seen, self._known, self._expired = {}, Seen(), Known(), {}
         self._clock = clock or SystemClock()
 
     def start(self, path: Path, zone: tzinfo, install: bool = True) -> None:
@@ -94,7 +95,7 @@ class EmbeddedStorage(
         if version < schema.VERSION:
             schema.upgrade(connection, version)
         self._connection = connection
-        self._tables, self._seen = {}, Seen()
+        self._tables, self._seen, self._known = {}, Seen(), Known()
         self._expired = expiry.read_expired(connection)
         self._aliases_changed()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import tzinfo
@@ -40,7 +40,7 @@ from skyfarer.oap.storage.embedded.names import (
     SEGMENT_INSTANCE,
     SEGMENT_SERVICE,
 )
-from skyfarer.oap.storage.embedded.searching import snapshot
+from skyfarer.oap.storage.embedded.resends import Resends
 from skyfarer.oap.storage.entities import identified
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.seen import Seen
@@ -50,7 +50,7 @@ _TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
 """Sources whose rows speak of more than metrics."""
 
 
-class Writes(ABC):
+class Writes(Resends, ABC):
     _zone: tzinfo
     _applying: Lock  # what is remembered of a batch follows its transaction
     _tables: metrics.Tables  # of metrics, that need not be looked for
@@ -71,24 +71,15 @@ class Writes(ABC):
     def applied(self, partition: str) -> int:
         return _applied(self._cursor(), partition)
 
-    def known_segments(self, ids: pa.ChunkedArray, minutes: pa.ChunkedArray) -> Iterable[str]:
-        cursor = self._cursor()
-        cursor.register("wanted", pa.table({"segment_id": ids}))
-        buckets = self._bucketed(pa.table({"minute": minutes}))
-        with snapshot(cursor):
-            present = schema.present(cursor)
-            for day in np.unique(buckets // PRECISIONS[-1]):
-                stored, unsampled = schema.segment_table(day), schema.unsampled_table(day)
-                for table in present.intersection((stored, unsampled)):
-                    query = f"SELECT segment_id FROM {table} SEMI JOIN wanted USING (segment_id)"
-                    yield from (found for (found,) in cursor.execute(query).fetchall())
-
     def apply(self, batch: Analysed) -> None:
         with self._applying:
             tables = {table: dict(columns) for table, columns in self._tables.items()}
             self._seen.begin()
-            with self._transaction() as cursor:
-                aliased = self._store(cursor, tables, batch)
+            try:
+                with self._transaction() as cursor:
+                    aliased = self._store(cursor, tables, batch)
+            finally:
+                self._know(batch)  # a commit that was cut off may be durable all the same
             self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
             self._seen.settle()
             if aliased:

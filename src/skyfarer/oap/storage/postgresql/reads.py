@@ -15,6 +15,7 @@ from skyfarer.oap.core.storage import (
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.aliases import AliasReads
+from skyfarer.oap.storage.postgresql.comparing import RowReads
 from skyfarer.oap.storage.postgresql.events import EventReads
 from skyfarer.oap.storage.postgresql.logs import LogReads
 from skyfarer.oap.storage.postgresql.metrics import MetricReads
@@ -26,7 +27,16 @@ LANGUAGE = "language"
 UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
-class Reads(TraceReads, LogReads, EventReads, SlowReads, MetricReads, RelationReads, AliasReads):
+class Reads(
+    TraceReads,
+    LogReads,
+    EventReads,
+    SlowReads,
+    MetricReads,
+    RowReads,
+    RelationReads,
+    AliasReads,
+):
     _metadata_rows_max: int
 
     def services(self, layer: str | None) -> list[Service]:

@@ -1,0 +1,71 @@
+"""The embedded storage as it is measured: a week of data in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from pathlib import Path
+
+import pyarrow as pa
+
+import week
+from skyfarer.oap.core.storage import Analysed, Deltas
+from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.storage.embedded import EmbeddedStorage, tables
+from storage_merging import Batches, deltas
+
+
+class Embedded:
+    name = "duckdb"
+
+    def __init__(self, directory: Path) -> None:
+        self.storage = EmbeddedStorage()
+        self.storage.start(directory / "storage.duckdb", UTC)
+
+    def store_segments(self, rows: pa.Table) -> None:
+        first = self.storage.applied("week")
+        self.storage.apply(Analysed("week", first, first + rows.num_rows, rows, {}))
+
+    def store_endpoints(self, day: int, plan: SourcePlan) -> None:
+        """Into the table that a batch has made, past the merge: ten million rows would take it
+        half an hour. They lie in the order in which the merge would have left them."""
+        made = deltas(plan, 1, "first", week.minute_of(day))
+        Batches(self.storage).apply({plan.source: made})
+        cursor, table = self.storage._cursor(), f"metrics_endpoint_{week.day_bucket(day)}"
+        cursor.execute(f"DELETE FROM {table}")
+        for rows in week.endpoint_rows(day, plan):
+            cursor.register("wide", tables.as_lists(rows))
+            cursor.execute(f"INSERT INTO {table} BY NAME FROM wide")
+
+    def settle(self) -> None:
+        self.storage._cursor().execute("CHECKPOINT")
+
+    def look_up(self, day: int, segment_id: str) -> object:
+        query = f"SELECT * FROM segment_{week.day_bucket(day)} WHERE segment_id = ?"
+        return self.storage._cursor().execute(query, [segment_id]).fetchall()
+
+    def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]:
+        """As DuckDB takes the Arrow table by itself, with MAPs, and as it is stored, with lists."""
+        table = f"metrics_cache_access_{week.day_bucket(0)}"
+        cursor = self.storage._cursor()
+        lists = cursor.sql(f"FROM {table}").to_arrow_table()
+        forms = {"plain INSERT": tables.as_maps(lists), "INSERT as stored": lists}
+        return {
+            name: self._insertion(f"plain_{n}", rows)
+            for n, (name, rows) in enumerate(forms.items())
+        }
+
+    def _insertion(self, table: str, rows: pa.Table) -> Callable[[], None]:
+        cursor = self.storage._cursor()
+        cursor.register("rows", rows)
+        cursor.execute(f"CREATE TABLE {table} AS FROM rows LIMIT 0")
+
+        def insert() -> None:
+            with self.storage._transaction() as writing:
+                writing.register("rows", rows)
+                writing.execute(f"INSERT INTO {table} BY NAME FROM rows")
+
+        return insert
+
+    def stop(self) -> None:
+        self.storage.stop()

@@ -1,0 +1,130 @@
+"""What it costs to merge wide rows, beside a plain insertion of the same rows.
+
+A batch brings the rows of a source's entities in one minute; storage has three of each, with their
+hour and day, and those are what the plain insertion inserts: the very table that the merge has
+left, in one transaction. The source is the widest of the core definitions, CacheAccess: nine
+numbers and three tables of percentiles. Every kind is measured in turns, the least of them counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+import week
+from figures import figure
+from skyfarer.oap.core.entities import ENTITY_COLUMNS
+from skyfarer.oap.core.storage import Analysed, Deltas, Merge, Writer
+from skyfarer.oap.oal.plan import SourcePlan
+
+WIDE: Final = "CacheAccess"
+ROWS: Final = 20_000
+BUCKETS: Final = 3
+ENTITIES: Final = -(-ROWS // BUCKETS)
+ROUNDS: Final = 7
+SMALL_ROWS: Final = 300
+SMALL_ROUNDS: Final = 15
+_NUMBERS: Final = ("layer", "from_layer", "component")
+
+
+class Spent(NamedTuple):
+    wall_s: float
+    cpu_s: float
+
+
+class Merging(Protocol):
+    """A provider that wide rows are merged into; `plain` are its plain insertions by name, each of
+    the table that the merge of WIDE has left."""
+
+    name: str
+    storage: Writer
+
+    def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]: ...
+
+
+def timed(work: Callable[[], None]) -> Spent:
+    begun = time.perf_counter(), time.process_time()
+    work()
+    return Spent(time.perf_counter() - begun[0], time.process_time() - begun[1])
+
+
+def least(spent: list[Spent]) -> Spent:
+    return Spent(*map(min, zip(*spent, strict=True)))
+
+
+def deltas(plan: SourcePlan, count: int, prefix: str, minute: int) -> Deltas:
+    """Of so many entities, each with a value in every column."""
+    random = np.random.default_rng(count)
+    names = pa.array([f"{prefix}-{n:05d}.example:6379" for n in range(count)])
+    columns = {
+        name: pa.array(np.zeros(count, np.int32)) if name in _NUMBERS else names
+        for name in ENTITY_COLUMNS
+    }
+    columns["detect_point"] = pa.array(["SERVER"] * count)
+    columns["minute"] = pa.array(np.full(count, minute))
+    columns |= week.accumulators(random, plan, count)
+    return Deltas(pa.table(columns), {one.column: Merge.SUM for one in plan.accumulators})
+
+
+class Batches:
+    """One after the other, as the pipeline brings them."""
+
+    def __init__(self, storage: Writer) -> None:
+        self._storage = storage
+        self._next = storage.applied("merging")
+
+    def apply(self, metrics: Mapping[str, Deltas]) -> None:
+        first, self._next = self._next, self._next + 1
+        segments = next(week.segments(0, 1)).slice(0, 0)
+        self._storage.apply(Analysed("merging", first, self._next, segments, metrics))
+
+
+def rounds(merging: Merging, plan: SourcePlan) -> dict[str, Spent]:
+    batches, minute = Batches(merging.storage), week.minute_of(0)
+    stored = deltas(plan, ENTITIES, "known", minute)
+    batches.apply({WIDE: stored})
+    plain = merging.plain(stored)
+    spent: dict[str, list[Spent]] = {}
+    for number in range(ROUNDS):
+        new = deltas(plan, ENTITIES, f"new-{number}", minute)
+        for name, work in plain.items():
+            spent.setdefault(name, []).append(timed(work))
+        for name, rows in (("stored", stored), ("new", new)):
+            work = partial(batches.apply, {WIDE: rows})
+            spent.setdefault(name, []).append(timed(work))
+    return {name: least(some) for name, some in spent.items()}
+
+
+def measure(merging: Merging, plan: SourcePlan, times_max: float) -> None:
+    """The first plain insertion is the one that the goal is of."""
+    spent = rounds(merging, plan)
+    merges = {name: spent.pop(name) for name in ("new", "stored")}
+    of = f"{ENTITIES * BUCKETS} rows of {WIDE}"
+    for name, one in (*spent.items(), *merges.items()):
+        figure(f"storage_{merging.name}_{_slug(name)}", one.wall_s * 1e3, f"ms, {of}")
+    for number, (plain, one) in enumerate(spent.items()):
+        for name, merged in merges.items():
+            figure(
+                f"storage_{merging.name}_{name}_times_{_slug(plain)}",
+                merged.wall_s / one.wall_s,
+                f"of {plain}; of this process's CPU {merged.cpu_s / one.cpu_s:.2f}",
+                at_most=None if number else times_max,
+            )
+
+
+def _slug(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def small(merging: Merging, plans: list[SourcePlan]) -> None:
+    """A batch as the pipeline has it every second: few rows of many sources, all stored."""
+    batches = Batches(merging.storage)
+    metrics = {plan.source: deltas(plan, SMALL_ROWS, "small", week.minute_of(0)) for plan in plans}
+    spent = least([timed(lambda: batches.apply(metrics)) for _ in range(SMALL_ROUNDS)])
+    unit = f"ms, {len(plans)} sources of {SMALL_ROWS} rows; CPU {spent.cpu_s * 1e3:.0f}"
+    figure(f"storage_{merging.name}_small_merge", spent.wall_s * 1e3, unit)

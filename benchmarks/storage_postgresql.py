@@ -1,0 +1,101 @@
+"""The PostgreSQL storage as it is measured: on a server of its own, which syncs what it commits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import week
+from skyfarer.oap.core.storage import Analysed, Deltas
+from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.storage.buckets import minute_buckets
+from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics
+from storage_merging import WIDE, Batches, deltas
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+from third_parties.postgresql import Server
+
+
+class Postgres:
+    name = "postgresql"
+
+    def __init__(self, memory: str = "1GB") -> None:
+        """FileNotFoundError where no server is installed."""
+        self.server = Server(durable=True, shared_buffers=memory, max_wal_size="8GB")
+        self.server.start()
+        self.storage = PostgresStorage(self.server.database())
+        self.storage.start(UTC)
+
+    def store_segments(self, rows: pa.Table) -> None:
+        first = self.storage.applied("week")
+        self.storage.apply(Analysed("week", first, first + rows.num_rows, rows, {}))
+
+    def store_endpoints(self, day: int, plan: SourcePlan) -> None:
+        """Into the table that a batch has made, past the merge, in the order of time."""
+        Batches(self.storage).apply({plan.source: deltas(plan, 1, "first", week.minute_of(day))})
+        table = f"metrics_endpoint_{week.day_bucket(day)}"
+        with self.storage._transaction() as cursor:
+            cursor.execute(f"TRUNCATE {table}")
+            for rows in week.endpoint_rows(day, plan):
+                copying.append(cursor, table, _as_stored(rows))
+
+    def settle(self) -> None:
+        """As the server's own vacuum would have left it."""
+        with self.server.connect(self.storage._conninfo.split("dbname=")[1].split()[0]) as own:
+            own.execute("VACUUM ANALYZE")
+            own.execute("CHECKPOINT")
+
+    def look_up(self, day: int, segment_id: str) -> object:
+        day_of = week.day_bucket(day)
+        with self.storage._reading() as cursor:
+            query = f"""SELECT * FROM segment_{day_of} JOIN segment_data_{day_of} USING (data_row)
+                WHERE segment_id = %s"""
+            return cursor.execute(query, [segment_id]).fetchall()
+
+    def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]:
+        """The rows that the merge brings, copied into a table of the same columns, without a key
+        and with that of metrics."""
+        (wide,) = metrics.wide(WIDE, stored, minute_buckets(stored.rows, UTC))
+        return {
+            "bare COPY": self._copy("plain", wide.rows, ""),
+            "COPY with a key": self._copy(
+                "plain_keyed", wide.rows, ", PRIMARY KEY (entity_id, time_bucket)"
+            ),
+        }
+
+    def _copy(self, table: str, rows: pa.Table, key: str) -> Callable[[], None]:
+        types = {"string": "TEXT", "int64": "BIGINT", "list<item: int64>": "BIGINT[]"}
+        columns = ", ".join(
+            f'"{field.name}" {types.get(str(field.type), "TEXT[]")}'
+            for field in copying.prepared(rows).schema
+        )
+        with self.storage._transaction() as cursor:
+            cursor.execute(f"CREATE TABLE {table} ({columns}{key})")
+
+        def copy() -> None:
+            with self.storage._transaction() as cursor:
+                cursor.execute(f"TRUNCATE {table}")
+                copying.append(cursor, table, rows)
+
+        return copy
+
+    def stop(self) -> None:
+        self.storage.stop()
+        self.server.close()
+
+
+def _as_stored(rows: pa.Table) -> pa.Table:
+    """Tables with their values and the number of their keys, as `postgresql.columns` has them."""
+    for field in rows.schema:
+        if pa.types.is_map(field.type):
+            maps = rows[field.name].combine_chunks()
+            sizes = pa.array(np.diff(maps.offsets.to_numpy()).astype(np.int32))
+            rows = rows.append_column(f"{field.name} kept", sizes)
+    rows = copying.prepared(rows)
+    values = {f"{name}{copying.VALUES}": f"{name} sum" for name in rows.column_names}
+    return rows.rename_columns([values.get(name, name) for name in rows.column_names])

@@ -1,0 +1,146 @@
+"""What is asked of a week of data, beside a look-up of one segment by its primary key.
+
+Every question is asked in turns with the look-up, each time of another trace, service or endpoint,
+through the same door as the query room; the 99th percentile of one is held against that of the
+other, since both meet the same disturbances. Medians are listed beside.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import week
+from figures import figure
+from skyfarer.base.units import MIB
+from skyfarer.oap.core import ids
+from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.core.traces import TraceCondition, TraceOrder
+
+ASKED: Final = 200
+WARM_UP: Final = 5
+TIMES_MAX: Final = 10.0
+PAGE: Final = 20
+TOP: Final = 20
+POINTS_MAX: Final = 500
+SLOW_MS: Final = 100
+TAG: Final = "http.status_code=500"
+SERIES: Final = ["count", "sum_latency"]
+SEGMENTS_MAX: Final = 1_000
+
+Question = Callable[[], object]
+
+
+class Reading(Protocol):
+    """A provider with a week in it."""
+
+    name: str
+    storage: Reader
+
+    def look_up(self, day: int, segment_id: str) -> object:
+        """The whole row, by its primary key."""
+
+
+class Questions:
+    """Each method makes one question, which is asked by calling it."""
+
+    def __init__(self, reading: Reading, days: int, segments: int) -> None:
+        self._reading, self._storage = reading, reading.storage
+        self._days, self._segments = days, segments
+        self._random = Random(7)
+
+    def primary_key(self) -> Question:
+        day, number = self._random.randrange(self._days), self._random.randrange(self._segments)
+        (found,) = week.hex_ids(week.SEGMENT, day, np.array([number])).to_pylist()
+        return lambda: self._reading.look_up(day, found)
+
+    def trace(self) -> Question:
+        day, number = self._random.randrange(self._days), self._random.randrange(self._segments)
+        (found,) = week.hex_ids(week.TRACE, day, np.array([number // week.FAN])).to_pylist()
+        return lambda: self._storage.trace(found, SEGMENTS_MAX, 16 * MIB)
+
+    def search(self, order: TraceOrder) -> Question:
+        name = week.service_name(self._random.randrange(week.SERVICES))
+        condition = TraceCondition(
+            between=(week.day_bucket(0) * 10**6, week.day_bucket(self._days - 1) * 10**6 + 235959),
+            service_id=ids.service_id(name),
+            latency_min_ms=SLOW_MS,
+            tags=(TAG,),
+        )
+        return lambda: self._storage.traces(condition, order, 0, PAGE)
+
+    def series(self, start: int, end: int) -> Question:
+        entity = self._random.choice(week.ENDPOINT_IDS)
+        return lambda: self._storage.series("Endpoint", entity, SERIES, start, end)
+
+    def minutes(self) -> Question:
+        """As many as one question may have, all of one day."""
+        day = week.day_bucket(self._random.randrange(self._days))
+        hours, minutes = divmod(POINTS_MAX - 1, 60)
+        start = day * 10_000 + self._random.randrange(24 - hours - 1) * 100
+        return self.series(start, start + hours * 100 + minutes)
+
+    def top(self, start: int, end: int) -> Question:
+        return lambda: ranked(self._storage.rows("Endpoint", SERIES, start, end))
+
+    def all(self) -> Mapping[str, Callable[[], Question]]:
+        first, last = week.day_bucket(0), week.day_bucket(self._days - 1)
+        hours = first * 100, last * 100 + 23
+        return {
+            "search_newest": lambda: self.search(TraceOrder.START_TIME),
+            "search_slowest": lambda: self.search(TraceOrder.DURATION),
+            "trace": self.trace,
+            "series_of_days": lambda: self.series(first, last),
+            "series_of_hours": lambda: self.series(*hours),
+            "series_of_minutes": self.minutes,
+            "top_of_days": lambda: self.top(first, last),
+            "top_of_hours": lambda: self.top(*hours),
+        }
+
+
+def ranked(rows: pa.Table) -> list[str]:
+    """The entities with the greatest mean of their buckets' average latencies."""
+    values = pc.divide(rows["sum_latency"], rows["count"])
+    table = pa.table({"entity_id": rows["entity_id"], "value": values})
+    means = table.group_by("entity_id", use_threads=False).aggregate([("value", "mean")])
+    best = pc.select_k_unstable(means, TOP, [("value_mean", "descending")])
+    found: list[str] = means["entity_id"].take(best).to_pylist()
+    return found
+
+
+def measure(reading: Reading, days: int, segments: int) -> None:
+    questions = Questions(reading, days, segments)
+    asked = {"primary_key": questions.primary_key, **questions.all()}
+    spent: dict[str, list[float]] = {name: [] for name in asked}
+    for number in range(WARM_UP + ASKED):
+        for name, made in asked.items():
+            question = made()
+            begun_s = time.perf_counter()
+            found = question()
+            if number >= WARM_UP:
+                spent[name].append(time.perf_counter() - begun_s)
+            assert found, f"{name} has found nothing: it would be measured for nothing"
+    _report(reading.name, spent)
+
+
+def _report(provider: str, spent: Mapping[str, list[float]]) -> None:
+    tails = {name: statistics.quantiles(some, n=100)[-1] for name, some in spent.items()}
+    medians = {name: statistics.median(some) for name, some in spent.items()}
+    for name in spent:
+        unit = f"ms, p99 of {ASKED}; median {medians[name] * 1e3:.2f} ms"
+        figure(f"storage_{provider}_{name}", tails[name] * 1e3, unit)
+    for name in (name for name in spent if name != "primary_key"):
+        for what, times in (("p99", tails), ("median", medians)):
+            figure(
+                f"storage_{provider}_{name}_times_{what}",
+                times[name] / times["primary_key"],
+                f"of a look-up by primary key, {what} each",
+                at_most=TIMES_MAX,
+            )
