@@ -282,11 +282,11 @@ def fresh() -> str:
     return f"fresh-{next(_numbers)}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def plan() -> Plan:
     return PLAN
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def zone() -> timezone:
     return ZONE

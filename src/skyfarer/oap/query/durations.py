@@ -17,11 +17,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import Enum
+from functools import lru_cache
 
 from skyfarer.oap.core import time_bucket
 from skyfarer.oap.query.errors import QueryError
 
 POINTS_MAX = 500
+WINDOWS_REMEMBERED_MAX = 64
 _FIRST_YEAR = 1970
 _LAST_YEAR = 9998  # one year short of what datetime can add a step to
 
@@ -135,13 +137,19 @@ class Duration:
 
     def window(self, zone: tzinfo, earlier: int = 0) -> Window:
         """Its points, and so many before them; together they are bounded as points are."""
-        points, unit = self.points(zone), self.step.value.lower()
-        if not points:
-            raise QueryError(f"the server's clock has no such {unit}: it was set forward then")
-        if len(points) + earlier > POINTS_MAX:
-            raise QueryError(f"{earlier} {unit}s before {len(points)} are more than {POINTS_MAX}")
-        *more, before = _before(points[0].bucket, self, earlier + 1, zone)
-        return Window((*reversed(more), *points), before.bucket, minutes_of(self.step))
+        return _window(self, zone, earlier)
+
+
+@lru_cache(WINDOWS_REMEMBERED_MAX)
+def _window(duration: Duration, zone: tzinfo, earlier: int) -> Window:
+    """Remembered: a page asks hundreds of metrics for one and the same time."""
+    points, unit = duration.points(zone), duration.step.value.lower()
+    if not points:
+        raise QueryError(f"the server's clock has no such {unit}: it was set forward then")
+    if len(points) + earlier > POINTS_MAX:
+        raise QueryError(f"{earlier} {unit}s before {len(points)} are more than {POINTS_MAX}")
+    *more, before = _before(points[0].bucket, duration, earlier + 1, zone)
+    return Window((*reversed(more), *points), before.bucket, minutes_of(duration.step))
 
 
 def minutes_of(step: Step) -> int:

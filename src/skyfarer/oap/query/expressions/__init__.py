@@ -41,7 +41,7 @@ class Expressions:
         self._zone = zone
 
     def evaluate(self, expression: str, entity: Mapping[str, object], duration: Duration) -> Result:
-        duration.points(self._zone)
+        duration.window(self._zone)
         question = Question(self._reader, self._catalogue, entity, duration, self._zone)
         try:
             tree = parse(expression)
