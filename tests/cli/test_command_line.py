@@ -27,13 +27,14 @@ def skyfarer(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str
     [
         (
             [],
-            "skyfarer: a command is missing (satellite or oap or ui or demo or queue or oal"
-            " or version)",
+            "skyfarer: a command is missing (satellite or oap or ui or demo or query or queue"
+            " or oal or version)",
         ),
         (["satelite", "start"], "there is no command 'satelite' (did you mean 'satellite'?)"),
         (
             ["xyzzy"],
-            "there is no command 'xyzzy' (there are demo, oal, oap, queue, satellite, ui, version)",
+            "there is no command 'xyzzy' (there are demo, oal, oap, query, queue, satellite, ui,"
+            " version)",
         ),
         (
             ["satellite"],
@@ -111,7 +112,8 @@ def test_the_version_is_printed() -> None:
 def test_a_command_loads_only_what_it_needs() -> None:
     code = (
         "import sys; from skyfarer.cli.main import main; main(['version']);"
-        "heavy = ('asyncio', 'yaml', 'h2', 'pyspark', 'nicegui', 'google.protobuf');"
+        "heavy = ('asyncio', 'yaml', 'h2', 'pyspark', 'nicegui', 'google.protobuf',"
+        "'urllib.request');"
         "print([name for name in heavy if name in sys.modules])"
     )
 

@@ -9,6 +9,9 @@ import pytest
 
 from skyfarer.oap.boot.config import Application, Chosen, load_application
 from skyfarer.oap.boot.effective import MASK, effective, masked
+from skyfarer.oap.boot.providers.core import CoreProvider, Node
+from skyfarer.oap.boot.settings import CoreConfig
+from skyfarer.oap.core.modules import Offer
 
 CANARY = "s3cr3t-canary"
 
@@ -67,3 +70,14 @@ def test_no_secret_is_shown_whatever_its_key_is_called() -> None:
 )
 def test_where_a_secret_lies_and_what_only_looks_like_one_are_shown(key: str, value: str) -> None:
     assert masked(key, value) == value
+
+
+def test_every_module_can_ask_the_core_for_it(tmp_path: Path) -> None:
+    application = load_application(None, {"SKYFARER_DATA_DIR": str(tmp_path / "data")})
+    core = CoreProvider(application.config(CoreConfig))
+    core.effective = effective(application)
+    offer = Offer(core)
+    core.prepare(offer)
+    node = offer.complete()[Node]
+    assert isinstance(node, Node)
+    assert node.effective["core.default.dataDirectory"] == str(tmp_path / "data")

@@ -13,6 +13,7 @@ examples:
   skyfarer oap start                 the analysis platform, gRPC on 11800, queries on 12800
   skyfarer satellite start           the sidecar: agents on 11801, upstream on 11800
   skyfarer ui start                  the web page for an OAP on this machine
+  skyfarer query services            what an OAP knows, on this terminal
   skyfarer queue inspect DIR         what a queue holds, while its owner runs or not
   skyfarer oal check FILE            whether a file of metrics makes sense
 """
@@ -201,6 +202,25 @@ What cannot be read is said on standard error, and the exit code is then 1.
 REPLAY_ABOUT = """\
 Sends the records held to an OAP or a satellite, which takes them for new ones. No consumer's place
 moves. Exit code 0 when every record was taken, 1 when not.
+"""
+
+QUERY_ABOUT = """\
+Asks an OAP over the public query protocol, ours or SkyWalking's, here or elsewhere. Times are in
+the server's zone. Exit code 0 also when nothing was found, 1 when the OAP is not reached, refuses,
+or does not know a name, 2 when the command line is wrong.
+"""
+
+QUERY_EXAMPLES = """\
+examples:
+  skyfarer query services --last 1h
+  skyfarer query endpoints checkout --keyword /cart
+  skyfarer query topology --layer GENERAL
+  skyfarer query topology --service checkout --to payment
+  skyfarer query traces --service checkout --state error --order duration
+  skyfarer query trace 5b8aa5a2d2c872e8321cf37308d69df2
+  skyfarer query logs --service checkout --tag level=ERROR --last 6h
+  skyfarer query metrics service_percentile --service checkout
+  skyfarer query services --url http://oap:12800 --json
 """
 
 OAL_ABOUT = """\

@@ -12,6 +12,7 @@ from skyfarer.cli import descriptions as say
 from skyfarer.cli.oal import add_oal
 from skyfarer.cli.oap import add_oap
 from skyfarer.cli.parser import USAGE_ERROR, Parser
+from skyfarer.cli.query.arguments import add_query
 from skyfarer.cli.queue import add_queue
 from skyfarer.cli.satellite import add_satellite
 
@@ -56,6 +57,7 @@ def _parser() -> Parser:
     add_oap(commands)
     _add_ui(commands)
     _add_demo(commands)
+    add_query(commands)
     add_queue(commands)
     add_oal(commands)
     version = commands.add_parser("version", help="print the version", description="The version.")

@@ -75,6 +75,13 @@ WEIGHTS = {
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
+    **dict.fromkeys(  # each reads all services, or all instances of one
+        (
+            *("getService", "findService", "getInstance", "getMenuItems", "getAllServices"),
+            *("searchServices", "searchService", "searchBrowserServices", "searchBrowserService"),
+        ),
+        20,
+    ),
     "getAllTemplates": 500,
     "getTemplate": 100,
     **dict.fromkeys(
