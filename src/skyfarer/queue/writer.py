@@ -188,13 +188,15 @@ class Writer:
 
     def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> None:
         """Any batch, in any state."""
-        self._check(kind)
+        segment = self._segment
+        if segment is None or not 0 < kind <= KIND_MAX:
+            self._check(kind)
         lengths = list(map(len, payloads))
         if not lengths:
             return
         if max(lengths) > self._record_bytes_max:
             raise self._too_large(max(lengths))
-        count, total, segment = len(lengths), sum(lengths), self._segment
+        count, total = len(lengths), sum(lengths)
         if segment is not None and count <= segment.slots_left and total <= segment.bytes_left:
             segment.place(self.writing, kind, lengths, payloads, total)
             segment.enter()
