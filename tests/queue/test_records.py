@@ -50,6 +50,21 @@ def test_another_kind_makes_another_record():
     assert failed(forged) == [0]
 
 
+@pytest.mark.parametrize("bit", range(8 * SLOT_BYTES * len(PAYLOADS)))
+def test_any_bit_of_an_index_that_is_flipped_costs_its_own_record(bit):
+    """The entries of a run are checked by one sum over all of them: none may go unseen in it."""
+    index = entries()
+    index[bit // 8] ^= 1 << bit % 8
+    assert failed(index) == [bit // 8 // SLOT_BYTES]
+
+
+def test_entries_that_changed_places_are_failures():
+    index = entries()
+    first, second = index[:SLOT_BYTES], index[SLOT_BYTES : 2 * SLOT_BYTES]
+    index[: 2 * SLOT_BYTES] = second + first
+    assert failed(index) == [0, 1]
+
+
 def test_an_entry_that_points_outside_the_data_is_a_failure_and_not_an_error():
     wild = entries()
     wild[0:8] = b"\xff" * 8

@@ -9,8 +9,8 @@ from skyfarer.base.errors import ConfigError, PermanentError, RetryableError
 from skyfarer.base.units import KIB
 from skyfarer.queue.errors import QueueFull, RecordTooLarge
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, decode_segment_header
-from skyfarer.queue.segment import WARM_BYTES
 from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.split import PIECE_BYTES
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.faulty_disk import FaultyDisk
 
@@ -64,7 +64,7 @@ def test_a_batch_written_in_parts_comes_back_whole_or_not_at_all(bench):
     calls = disk.calls
     writer.append(1, payloads)
     writes = disk.calls - calls - 1
-    assert sum(map(len, payloads)) > 2 * WARM_BYTES < WARM_BYTES * writes
+    assert sum(map(len, payloads)) > 2 * PIECE_BYTES < PIECE_BYTES * writes
     disk.refuse_at(2)
     with pytest.raises(RetryableError, match="No space left"):
         writer.append(1, payloads[:200])

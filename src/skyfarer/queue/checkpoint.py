@@ -30,6 +30,7 @@ REASON_BYTES_MAX: Final = 32
 OTHER_REASONS: Final = "other"
 
 _HEAD: Final = struct.Struct("<8s16sQQI")
+_GENERATION: Final = slice(24, 32)
 _REASON: Final = struct.Struct(f"<Q{REASON_BYTES_MAX}s")
 _CRC: Final = struct.Struct("<I")
 _MAGIC: Final = b"SKYQCONS"
@@ -62,11 +63,15 @@ class Checkpoint:
 
 
 def decode_newest(data: bytes, queue_id: bytes) -> Checkpoint | None:
-    """The newer valid slot, or None when neither is whole."""
-    slots = (
-        _decode(data[at : at + PAGE_BYTES], queue_id) for at in range(0, FILE_BYTES, PAGE_BYTES)
-    )
-    return max((slot for slot in slots if slot), key=lambda slot: slot.generation, default=None)
+    """The newer valid slot, or None when neither is whole.
+
+    The one that says it is newer comes first, so mostly one is decoded: a writer does this at
+    each turn to the next segment.
+    """
+    first, second = data[:PAGE_BYTES], data[PAGE_BYTES:FILE_BYTES]
+    if _stated_generation(second) > _stated_generation(first):
+        first, second = second, first
+    return _decode(first, queue_id) or _decode(second, queue_id)
 
 
 def peek(directory: Path, name: str, queue_id: bytes) -> Checkpoint | None:
@@ -114,6 +119,11 @@ def make_durable(disk: Disk, directory: Path, name: str) -> None:
 
 def checkpoint_path(directory: Path, name: str) -> Path:
     return directory / f"consumer-{name}"
+
+
+def _stated_generation(slot: bytes) -> int:
+    """Of a slot that may be anything, cut short too."""
+    return int.from_bytes(slot[_GENERATION], "little")
 
 
 def _decode(slot: bytes, queue_id: bytes) -> Checkpoint | None:

@@ -6,12 +6,12 @@ failed append leaves nothing to undo, whichever segment of a split batch failed.
 of the entries the stores were measured to take a third off a single append.
 
 Payloads are checksummed behind their write, not before: the kernel fetches bytes that are in no
-cache faster than a checksum does, and leaves them in one. A batch goes a part at a time for the
+cache faster than a checksum does, and leaves them in one. A batch goes a piece at a time for the
 same reason.
 
 The order, and why a kill between any two steps is harmless:
 
-1. wipe: zeros over header, then index, in one ascending write. The header goes first, so no
+1. wipe: zeros over header, then index, ascending. The header goes first, so no
    header ever stands above an index that is not its own. Without a header the segment is free.
 2. payloads: bytes no entry points at.
 3. header (only a segment's first batch), after every entry of the segment before it. Torn, it
@@ -26,20 +26,19 @@ import mmap
 import os
 from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Final
 
 from skyfarer.base.errors import RetryableError
-from skyfarer.base.units import KIB
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import (
-    BUFFERS_PER_WRITE_MAX,
+    STORED_BYTES,
     Disk,
     create_whole,
     has_size,
     write_all,
     write_buffers,
-    write_pages,
+    write_pieces,
 )
 from skyfarer.queue.durability import sync_failed
 from skyfarer.queue.errors import disk_error
@@ -49,34 +48,30 @@ from skyfarer.queue.records import (
     ENTRY_WORDS,
     crcs_of,
     pack_checked,
-    pack_entry,
+    pack_entry_into,
     salt_of,
     seal,
 )
 from skyfarer.queue.recovery import Tail
-
-WARM_BYTES: Final = 256 * KIB  # of a batch at a time: source and copy stay in a second cache
+from skyfarer.queue.split import pieces
 
 
 class Segment:
-    """Open for writing. What is placed does not exist until it is entered.
-
-    `room` is the longest single record it takes, -1 when it takes none.
-    """
+    """Open for writing. What is placed does not exist until it is entered."""
 
     def __init__(self, disk: Disk, path: Path, meta: Meta, number: int) -> None:
         geometry = meta.geometry
         self.number = number
         self.first = 0
         self.trusted = True
-        self.room = -1
+        self._limit = -1
         self._slots = geometry.slots
         self._payload_offset = geometry.payload_offset
         self._payload_bytes = geometry.payload_bytes
         self._queue_id = meta.queue_id
         self._salt = 0
         self._crc = 0
-        self._last = b""
+        self._check = 0
         self._slot = 0
         self._at = PAGE_BYTES
         self._index_end = geometry.index.stop
@@ -87,6 +82,8 @@ class Segment:
         self._disk = disk
         self._pwrite = disk.pwrite
         self._fd, self._map = _open(disk, self._path, geometry.payload_offset)
+        # By slot, the `check` of the entry before: a view of words costs a third of a slice.
+        self._before = memoryview(self._map).cast("I")[PAGE_BYTES // 4 - 1 :: ENTRY_WORDS]
 
     @property
     def slots_left(self) -> int:
@@ -101,19 +98,20 @@ class Segment:
         self.first = tail.extent.first
         self._salt, self._crc = salt_of(self.number, self.first), tail.crc
         self._advance(tail.slot, tail.start)
-        self._last = self._map[self._at - SLOT_BYTES : self._at]
+        self._check = self._before[self._slot]
 
     def distrust(self) -> None:
         """It takes no other record."""
         self.trusted = False
-        self.room = -1
+        self._limit = -1
 
     def wipe(self, used_slots: int, durable: bool) -> None:
         """Of its index the slots that may hold anything. A whole one of a megabyte would take as
         long as a tenth of the payloads that follow it."""
         try:
-            write = write_pages if durable else write_all
-            write(self._disk, self._fd, bytes(PAGE_BYTES + used_slots * SLOT_BYTES), 0)
+            piece_bytes = PAGE_BYTES if durable else STORED_BYTES
+            blank = bytes(PAGE_BYTES + used_slots * SLOT_BYTES)
+            write_pieces(self._disk, self._fd, blank, piece_bytes)
             if durable:
                 self.trusted = False
                 self._disk.sync_data(self._fd)
@@ -121,24 +119,34 @@ class Segment:
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
 
-    def put(self, kind: int, payload: bytes | memoryview, length: int) -> None:
-        """`place` and `enter` of one record within `room`, in the fewest steps."""
+    def put(self, kind: int, payload: bytes | memoryview, length: int) -> bool:
+        """`place` and `enter` of one record, in the fewest steps; False where it does not fit.
+
+        Half of what an append costs beside its write is here, hence the local `pwrite`: Python
+        looks for a method of that name each time it is called as an attribute.
+        """
         start, slot, at = self._start, self._slot, self._at
+        end = start + length
+        if end > self._limit:
+            return False
+        pwrite = self._pwrite
         try:
-            if self._pwrite(self._fd, payload, self._payload_offset + start) != length:
+            if pwrite(self._fd, payload, self._payload_offset + start) != length:
                 write_all(self._disk, self._fd, payload, self._payload_offset + start)
         except OSError as error:
             raise disk_error(error, self._path, "write to") from error
-        if self._map[at - SLOT_BYTES : at] != self._last:
+        if self._before[slot] != self._check:
             raise self._damaged()
         self._crc = crc = crc32c(payload, self._crc)
         checked = pack_checked(start, length, kind, crc)
-        self._last = entry = pack_entry(checked, crc32c(checked, self._salt + slot))
-        self._at = end = at + SLOT_BYTES
-        self._map[at:end] = entry
+        self._check = check = crc32c(checked, self._salt + slot)
+        pack_entry_into(self._map, at, checked, check)
+        self._at = at = at + SLOT_BYTES
         self._slot = slot + 1
-        self._start = start + length
-        self.room = self.room - length if end < self._index_end else -1
+        self._start = end
+        if at >= self._index_end:
+            self._limit = -1
+        return True
 
     def place(
         self,
@@ -153,10 +161,10 @@ class Segment:
             self.first = sequence
             self._salt = self._crc = salt_of(self.number, sequence)
         try:
-            crcs = self._write(lengths, payloads, total)
+            crcs = self._write(lengths, payloads)
         except OSError as error:
             raise disk_error(error, self._path, "write to") from error
-        if self._slot and self._map[self._at - SLOT_BYTES : self._at] != self._last:
+        if self._slot and self._before[self._slot] != self._check:
             raise self._damaged()
         self._entries = seal(self._salt + self._slot, self._start, kind, lengths, crcs)
         self._entered = total, crcs[-1]
@@ -169,31 +177,27 @@ class Segment:
         entries, at = self._entries, self._at
         self._map[at : at + 4 * len(entries)] = entries
         payload_bytes, self._crc = self._entered
-        self._last = entries[-ENTRY_WORDS:].tobytes()
+        self._check = entries[-1]
         self._advance(len(entries) // ENTRY_WORDS, payload_bytes)
 
-    def _write(
-        self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview], total: int
-    ) -> list[int]:
+    def _write(self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]) -> list[int]:
         """Behind the payloads entered; their crcs."""
         crcs: list[int] = []
-        crc, offset, count = self._crc, self._payload_offset + self._start, len(lengths)
-        step = min(BUFFERS_PER_WRITE_MAX, WARM_BYTES * count // max(total, 1) + 1)
-        for begin in range(0, count, step):
-            some = payloads[begin : begin + step]
-            some_bytes = sum(lengths[begin : begin + step])
-            if self._disk.pwritev(self._fd, some, offset) != some_bytes:
-                write_buffers(self._disk, self._fd, some, offset)
-            crcs += crcs_of(some, crc)
-            crc = crcs[-1]
-            offset += some_bytes
+        crc = self._crc
+        offsets = list(accumulate(lengths, initial=self._payload_offset + self._start))
+        for offset, buffers, size, is_whole in pieces(payloads, offsets):
+            if self._disk.pwritev(self._fd, buffers, offset) != size:
+                write_buffers(self._disk, self._fd, buffers, offset)
+            some = crcs_of(buffers, crc)
+            crc = some[-1]
+            crcs += some if is_whole else some[:-1]
         return crcs
 
     def _advance(self, slots: int, payload_bytes: int) -> None:
         self._slot += slots
         self._at += slots * SLOT_BYTES
         self._start += payload_bytes
-        self.room = self.bytes_left if self.slots_left else -1
+        self._limit = self._payload_bytes if self.slots_left else -1
 
     def _damaged(self) -> RetryableError:
         """The last entry is not what it was: a file that somebody cut is zeros again where it
@@ -214,6 +218,7 @@ class Segment:
             raise sync_failed(error, self._path) from error
 
     def close(self) -> None:
+        self._before.release()
         self._map.close()
         self._disk.close(self._fd)
 

@@ -1,11 +1,16 @@
-"""Cutting a batch at segment ends."""
+"""Cutting a batch: at segment ends, and into the writes of one segment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
+from skyfarer.base.units import KIB
+from skyfarer.queue.disk import BUFFERS_PER_WRITE_MAX
 from skyfarer.queue.layout import Geometry
+
+PIECE_BYTES: Final = 256 * KIB
 
 
 class Part(NamedTuple):
@@ -28,3 +33,36 @@ def split(lengths: Sequence[int], slots: int, room: int, geometry: Geometry) -> 
         slots, room, total = slots - 1, room - length, total + length
     parts.append(Part(begin, len(lengths), total))
     return parts
+
+
+class Piece(NamedTuple):
+    """`size` bytes for one call at `offset`; unless `is_whole` the last buffer is only the
+    beginning of a record, or more of it, and the next piece goes on with it."""
+
+    offset: int
+    buffers: list[bytes | memoryview]
+    size: int
+    is_whole: bool
+
+
+def pieces(payloads: Sequence[bytes | memoryview], offsets: Sequence[int]) -> Iterator[Piece]:
+    """Writes that end on multiples of PIECE_BYTES in the file, records cut where they lie across.
+
+    Small enough that source and copy stay in a second cache, where they are checksummed. Even,
+    because the page cache keeps what one call brought in folios as large as its place allows, and
+    mapping large ones costs a reader a third of mapping small ones. `offsets` are where the
+    payloads begin, and where the last ends.
+    """
+    begin, offset, count = 0, offsets[0], len(payloads)
+    while begin < count:
+        stop = offset - offset % PIECE_BYTES + PIECE_BYTES
+        end = min(bisect_left(offsets, stop, begin + 1, count), begin + BUFFERS_PER_WRITE_MAX)
+        buffers = list(payloads[begin:end])
+        is_whole = offsets[end] <= stop
+        if not is_whole:
+            buffers[-1] = memoryview(buffers[-1])[: stop - offsets[end - 1]]
+        if offset > offsets[begin]:
+            buffers[0] = memoryview(buffers[0])[offset - offsets[begin] :]
+        size = min(offsets[end], stop) - offset
+        yield Piece(offset, buffers, size, is_whole)
+        begin, offset = (end if is_whole else end - 1), offset + size

@@ -58,10 +58,14 @@ class _Page:
 
 
 class Waker:
-    """The writer's end. `show` is stores and a look; a system call only when somebody sleeps."""
+    """The writer's end. `show` is stores and a look; a system call only when somebody sleeps.
+
+    `shown` and `sleeping` are what it stores into and looks at, for an append that cannot afford
+    a call.
+    """
 
     def __init__(self, disk: Disk, directory: Path, state: State) -> None:
-        self._shown = state.shown
+        self.shown = state.shown
         path = directory / FILE
         try:
             fd = disk.open(path, os.O_RDWR | os.O_CREAT)
@@ -72,18 +76,22 @@ class Waker:
                 disk.close(fd)
         except OSError as error:
             raise disk_error(error, path, "open") from error
-        self._words = self._page.words
+        self.sleeping = self._page.words[_SLEEPING : _SLEEPING + 1]
 
     def show(self, writing: int) -> None:
         """Readers may take what is below, and those that sleep are woken."""
-        shown, words = self._shown, self._words
-        shown[0] = shown[1] = writing
-        if words[_SLEEPING]:
-            words[_SLEEPING] = 0
-            words[_SIGNAL] = writing & _LOW_HALF
-            self._page.futex().wake()
+        self.shown[0] = self.shown[1] = writing
+        if self.sleeping[0]:
+            self.wake(writing)
+
+    def wake(self, writing: int) -> None:
+        """Once `sleeping` is set and `writing` is shown."""
+        self.sleeping[0] = 0
+        self._page.words[_SIGNAL] = writing & _LOW_HALF
+        self._page.futex().wake()
 
     def close(self) -> None:
+        self.sleeping.release()
         self._page.close()
 
 

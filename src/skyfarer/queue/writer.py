@@ -65,6 +65,7 @@ class Writer:
         self._places: Places | None = None
         self._state: State | None = None
         self._waker: Waker | None = None
+        self._shown = self._sleeping = memoryview(b"")
         self._process = 0
         self._ring: Ring | None = None
         self._segment: Segment | None = None
@@ -106,13 +107,15 @@ class Writer:
                 segment is not None
                 and len(payloads) == 1
                 and 0 < kind <= KIND_MAX
-                and (length := len(payload := payloads[0])) <= segment.room
-                and length <= self._put_bytes_max
+                and (length := len(payload := payloads[0])) <= self._put_bytes_max
+                and segment.put(kind, payload, length)
             ):
-                assert self._waker is not None
-                segment.put(kind, payload, length)
                 self.writing = writing = sequence + 1
-                self._waker.show(writing)
+                shown = self._shown  # `Waker.show`, in place: a call costs as much as the stores
+                shown[0] = shown[1] = writing
+                if self._sleeping[0]:
+                    assert self._waker is not None
+                    self._waker.wake(writing)
             else:
                 self._append(kind, payloads)
         except SkyfarerError as error:
@@ -185,13 +188,15 @@ class Writer:
 
     def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> None:
         """Any batch, in any state."""
-        self._check(kind)
+        segment = self._segment
+        if segment is None or not 0 < kind <= KIND_MAX:
+            self._check(kind)
         lengths = list(map(len, payloads))
         if not lengths:
             return
         if max(lengths) > self._record_bytes_max:
             raise self._too_large(max(lengths))
-        count, total, segment = len(lengths), sum(lengths), self._segment
+        count, total = len(lengths), sum(lengths)
         if segment is not None and count <= segment.slots_left and total <= segment.bytes_left:
             segment.place(self.writing, kind, lengths, payloads, total)
             segment.enter()
@@ -286,6 +291,7 @@ class Writer:
         self.writing, self.recovered, self._ring = found.writing, found, ring
         self._waker = Waker(disk, directory, state)
         self._waker.show(found.writing)
+        self._shown, self._sleeping = self._waker.shown, self._waker.sleeping
         self._process = getpid()
         _started.add(self)
 
