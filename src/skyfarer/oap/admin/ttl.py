@@ -28,8 +28,8 @@ class TtlDesk:
 
     def planning(self, question: Mapping[str, Any]) -> Answers:
         """A line a model, and the last one with what all have in common."""
-        keeper = self._known()
-        plan = keeper.planned(_flag(question, "force"))
+        force, keeper = _flag(question, "force"), self._known()
+        plan = keeper.planned(force)
         days = {
             "goes": _days(plan.going),
             "waits": _days(plan.waiting),
@@ -43,7 +43,8 @@ class TtlDesk:
 
     def running(self, question: Mapping[str, Any]) -> Answers:
         """A line a table, and the last one with how it went."""
-        run = self._known().run(_flag(question, "force"))
+        force, keeper = _flag(question, "force"), self._known()
+        run = keeper.run(force)
         for table in run.dropped:
             yield {"dropped": _told(table)}
         for table, problem in run.failed:
