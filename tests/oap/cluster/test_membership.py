@@ -9,7 +9,7 @@ import pytest
 from contracts.coordinator_contract import WAIT_S, A, B
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.cluster.membership import NODES_MAX, Found, Membership, RetrySettings
-from skyfarer.oap.core.cluster import Node
+from skyfarer.oap.core.cluster import Node, ailment
 from skyfarer.testing.clock import HandClock
 from skyfarer.testing.programs import eventually
 
@@ -80,6 +80,27 @@ def test_another_registration_of_the_own_address_is_not_taken_for_the_own(
     assert one.nodes() == [B]
     shelf.failure = None
     eventually(lambda: sorted(n.is_self for n in one.nodes()) == [False, True], WAIT_S, "both")
+
+
+def test_one_that_stays_under_the_own_address_is_another_node(
+    one: Membership, shelf: Shelf
+) -> None:
+    told: list[list[Node]] = []
+    shelf.others = [A]
+    one.watch(told.append)
+    one.start()
+    one.register(A)
+    assert one.nodes() == [A], "of an earlier life"
+    shelf.clock.seconds += 3 * shelf.timeout_s
+    eventually(lambda: len(one.nodes()) == 2, WAIT_S, "it is still there")
+    assert sorted((node.name, node.is_self) for node in one.nodes()) == [
+        (A.name, False),
+        (A.name, True),
+    ]
+    eventually(lambda: len(told[-1]) == 2, WAIT_S, "told of it")
+    assert ailment(told[-1], registers=True).startswith("10.0.0.1_11800 is registered by another")
+    shelf.others = []
+    eventually(lambda: one.nodes() == [A], WAIT_S, "it is gone")
 
 
 @pytest.mark.parametrize("failure", [RetryableError("away"), PermanentError("no"), OSError("what")])
