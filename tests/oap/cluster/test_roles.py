@@ -170,6 +170,11 @@ def test_a_node_joins_by_zookeeper(start: Start, tmp_path: Path) -> None:
         ([A], True, "this node is not, or no longer, registered"),
         ([A], False, ""),
         ([Node("10.0.0.1", 1, is_self=True), B], True, ""),
+        (
+            [Node("10.0.0.1", 1, is_self=True), Node("10.0.0.1", 1)],
+            True,
+            "10.0.0.1_1 is registered",
+        ),
         ([Node("127.0.0.1", 1, is_self=True)], True, ""),
         ([Node("127.0.0.1", 1, is_self=True), B], True, "127.0.0.1_1 is registered, which other"),
         ([Node("localhost", 1), B], False, "localhost_1 is registered, which other machines"),

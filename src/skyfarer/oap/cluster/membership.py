@@ -8,6 +8,10 @@ A process cannot see that it was stopped; it can see the time. A registration is
 the registry's timeout after the moment at which the last successful round *began*: the registry
 heard from us no earlier than that. So whoever asks for the list right after a long pause finds this
 node missing from it, before any thread has noticed anything.
+
+A second registration of the own address is that of an earlier life, which the registry forgets
+soon after its timeout. One that is there for longer is another node that was given the same
+address, and is shown as such.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ log = logging.getLogger(__name__)
 
 NODES_MAX: Final = 1_000
 ROUNDS_IN_TIMEOUT: Final = 3
+TWIN_TIMEOUTS: Final = 2
 CLOSE_TIMEOUT_S: Final = 5.0
 SETTLE_S: Final = 0.05
 """Between two rounds at least: several changes at once are one, and a watch that ends whenever it
@@ -94,6 +99,8 @@ class Membership:
         self._believed_until_s = NEVER_S
         self._standing = Standing(registrar.kind, reachable=False)
         self._refused = False
+        self._twin_since_s: float | None = None
+        self._has_twin = False
         self._watchers: list[Told] = []
         self._told: list[tuple[str, bool]] = []
 
@@ -146,6 +153,8 @@ class Membership:
             if self._own is None:
                 return list(self._heard)
             others = [node for node in self._heard if node != self._own]
+            if self._has_twin:
+                others.append(replace(self._own, is_self=False))
             return [self._own, *others] if self._is_known() else others
 
     def watch(self, told: Told) -> None:
@@ -200,6 +209,7 @@ class Membership:
             anew = found.registered_anew and was_known
             if own is not None:
                 self._believed_until_s = began_s + self._registrar.timeout_s
+            self._look_for_twin(found.nodes.count(own) > 1 if own else False, began_s)
             self._heard = found.nodes[:NODES_MAX]
             self._standing = Standing(before.kind, True, before.renewals + anew)
             self._changed.notify_all()
@@ -209,6 +219,14 @@ class Membership:
             log.info("%s answers", self._registrar.where)
         if len(found.nodes) > NODES_MAX:
             log.warning("%s has %s nodes, too many", self._registrar.where, len(found.nodes))
+
+    def _look_for_twin(self, seen: bool, now_s: float) -> None:
+        if not seen:
+            self._twin_since_s = None
+        elif self._twin_since_s is None:
+            self._twin_since_s = now_s
+        since_s = now_s if self._twin_since_s is None else self._twin_since_s
+        self._has_twin = now_s - since_s > TWIN_TIMEOUTS * self._registrar.timeout_s
 
     def _tell(self) -> None:
         nodes = self.nodes()

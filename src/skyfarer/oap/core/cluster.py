@@ -52,8 +52,9 @@ class Coordinator(Component, Protocol):
 
     def nodes(self) -> list[Node]:
         """As last heard, in any order, and possibly stale, repeated or empty: never blocks. The own
-        node is among them, once and as `is_self`, only while its registration is known to hold: not
-        before, and not after a pause or a partition that others may have taken for its death."""
+        node is among them as `is_self`, once, only while its registration is known to hold: not
+        before, and not after a pause or a partition that others may have taken for its death. A
+        node equal to it that is not `is_self` is another one under its address."""
 
     def watch(self, told: Callable[[list[Node]], None]) -> None:
         """Calls `told` with the whole list after each change, on a thread of the coordinator."""
@@ -81,6 +82,9 @@ def ailment(nodes: Sequence[Node], registers: bool) -> str:
         return "no node is registered"
     if registers and not any(node.is_self for node in nodes):
         return "this node is not, or no longer, registered"
+    own = [node for node in nodes if node.is_self]
+    if own and nodes.count(own[0]) > 1:
+        return f"{own[0].name} is registered by another node, too: set internalComHost"
     local = sorted({node.name for node in nodes if node.host in LOCAL_HOSTS})
     if len(nodes) > 1 and local:
         return f"{local[0]} is registered, which other machines cannot reach: set internalComHost"
