@@ -131,7 +131,7 @@ _TRACE = """query ($id: ID!) {
 
 
 class Oap(Program):
-    """Data of any day is kept: what tests send is of the day they were written on."""
+    """Data of ten years is kept: what tests send is of the day they were written on."""
 
     def __init__(self, directory: Path, **environ: str) -> None:
         self.data = directory / "oap"
@@ -144,7 +144,8 @@ class Oap(Program):
                 "SW_CORE_GRPC_PORT": str(self.grpc_port),
                 "SW_CORE_REST_PORT": str(self.rest_port),
                 "SW_TELEMETRY_PROMETHEUS_PORT": str(self.telemetry_port),
-                "SW_CORE_METRICS_DATA_TTL": "36500",
+                "SW_CORE_METRICS_DATA_TTL": "3650",
+                "SW_CORE_RECORD_DATA_TTL": "3650",
                 "TZ": "UTC",
                 **environ,
             },
