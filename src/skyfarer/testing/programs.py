@@ -172,9 +172,12 @@ class Oap(Program):
         return spans
 
     def ledger(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.url}/status/ledger", timeout=30) as response:
-            ledger: dict[str, Any] = json.load(response)
-        return ledger
+        return self.status("ledger")
+
+    def status(self, what: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.url}/status/{what}", timeout=30) as response:
+            found: dict[str, Any] = json.load(response)
+        return found
 
     def metrics(self) -> str:
         url = f"http://127.0.0.1:{self.telemetry_port}/metrics"
