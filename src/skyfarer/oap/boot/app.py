@@ -24,7 +24,7 @@ def run(config: Path | None, environ: Mapping[str, str]) -> int:
     then is stopped."""
     application = load_application(config, environ)
     logs.configure("oap", environ.get("SKYFARER_LOG_LEVEL", "INFO"))
-    for chatty in ("py4j", "uvicorn", "kazoo"):
+    for chatty in ("py4j", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     for warning in application.warnings:
         log.warning("%s", warning)
