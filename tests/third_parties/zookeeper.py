@@ -10,7 +10,7 @@ from pathlib import Path
 from skyfarer.oap.pipeline.java import java_home
 from third_parties.servers import Server
 
-TIMEOUT_S = 10.0
+PROBE_TIMEOUT_S = 1.0
 JARS = Path("/usr/share/java")
 TICK_MS = 250
 """A session lasts 2 to 20 of them, whatever its client asks for."""
@@ -31,8 +31,8 @@ class ZooKeeperServer(Server):
         self._java = java_home(os.environ, directory) / "bin" / "java"
 
     def is_ready(self) -> bool:
-        """It listens before it serves."""
-        with socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S) as asked:
+        """It listens before it serves, and leaves whoever comes in between without an answer."""
+        with socket.create_connection(("127.0.0.1", self.port), PROBE_TIMEOUT_S) as asked:
             asked.sendall(b"srvr")
             return b"Mode: " in asked.makefile("rb").read()
 
