@@ -93,6 +93,9 @@ def test_aggregators_know_each_other_answer_queries_and_receive_nothing(
             {"node": f"{host}:11800", "host": host, "port": 11800, "self": own, "first": own}
             for host, own in (("10.0.0.10", True), ("10.0.0.2", False))
         ]
+        assert command("settings", "list", "--data-dir", str(first.data)).returncode == 0
+        parked = command("parked", "list", "--data-dir", str(first.data))
+        assert parked.returncode == 1 and "parked.list" in parked.stderr, parked
         assert second.stop() == 0
         eventually(lambda: nodes(first) == ["10.0.0.2"], WAIT_S, "the other has left")
     finally:

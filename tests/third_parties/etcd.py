@@ -22,6 +22,10 @@ class EtcdServer(Server):
         super().__init__(directory, "etcd")
         self._peers = f"http://127.0.0.1:{free_port()}"
 
+    def is_ready(self) -> bool:
+        with urllib.request.urlopen(f"http://{self.address}/health", timeout=TIMEOUT_S) as response:
+            return bool(json.load(response)["health"] == "true")
+
     def command(self) -> Sequence[str]:
         found = shutil.which("etcd")
         assert found, "the tests need Debian's etcd-server"

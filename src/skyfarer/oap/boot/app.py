@@ -28,7 +28,7 @@ def run(config: Path | None, environ: Mapping[str, str], mode: str | None = None
     running = _mode(environ.get(MODE, "") if mode is None else mode)
     application = load_application(config, environ)
     logs.configure("oap", environ.get("SKYFARER_LOG_LEVEL", "INFO"))
-    for chatty in ("py4j", "uvicorn", "kazoo"):
+    for chatty in ("py4j", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     for warning in application.warnings:
         log.warning("%s", warning)

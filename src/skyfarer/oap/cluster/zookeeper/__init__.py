@@ -37,6 +37,9 @@ from skyfarer.oap.cluster.zookeeper import layout
 from skyfarer.oap.core.cluster import Node
 
 log = logging.getLogger(__name__)
+# kazoo warns of every attempt to connect; a membership says once that there is none.
+kazoo_log = log.getChild("kazoo")
+kazoo_log.setLevel(logging.ERROR)
 
 KIND: Final = "zookeeper"
 CALL_TIMEOUT_S: Final = 5.0
@@ -124,6 +127,7 @@ class ZooKeeper:
                 settings.hosts,
                 timeout=settings.session_timeout_s,
                 connection_retry={**pauses, "max_delay": self.timeout_s / 4},
+                logger=kazoo_log,
                 default_acl=_acl(settings.expression),
                 auth_data=[("digest", settings.expression)] if settings.expression else None,
             )
