@@ -37,6 +37,7 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
 PAGE_PERCENT: Final = 50
+_ANY: Final = 2**31 - 1
 _ARROW_TYPES: Final = {"text[]": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
 _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -73,6 +74,8 @@ def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
     arrays = {"entity_id": ENTITY_IDS[ENTITIES[source]](deltas.rows)}
     arrays |= {one.name: deltas.rows[one.name].cast(_ARROW_TYPES[one.type]) for one in columns}
     rows, days = pa.table(arrays), buckets // PRECISIONS[-1]
+    # Which of the keys may stay is known only where the stored ones are: see `Column.settled`.
+    unbounded = dict.fromkeys(deltas.merges, _ANY)
     for day in np.unique(days):
         of_day = days == day
         some, minutes = rows.filter(pa.array(of_day)), buckets[of_day]
@@ -80,7 +83,7 @@ def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
             some.append_column("time_bucket", pa.array(minutes // precision))
             for precision in PRECISIONS
         )
-        one_each = merged(all_precisions, KEYS, deltas.merges, deltas.bounds)
+        one_each = merged(all_precisions, KEYS, deltas.merges, unbounded)
         in_order = one_each.sort_by([(key, "ascending") for key in KEYS])
         yield Wide(table_of(source, int(day)), in_order, columns)
 
@@ -96,17 +99,25 @@ def make(cursor: Cursor, known: Tables, wanted: Wide) -> None:
         )
         there = dict.fromkeys(KEYS, "")
     for column in wanted.columns:
+        _check_merge(wanted.table, column, there)
         for name, declared in column.declared().items():
             if name not in there:
-                _add(cursor, wanted.table, column, name, declared)
+                statement = f'ALTER TABLE {wanted.table} ADD COLUMN "{name}" {sql_type(declared)}'
+                cursor.execute(statement)
             elif there[name] != declared:
                 raise _unlike(wanted.table, column, there[name])
             there[name] = declared
     known[wanted.table] = there
 
 
-def _add(cursor: Cursor, table: str, column: Column, name: str, declared: str) -> None:
-    cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type(declared)}')
+def _check_merge(table: str, column: Column, there: Mapping[str, str]) -> None:
+    """A table has one column of values, whose name says how it is merged."""
+    merges = [merge for merge in Merge if f"{column.name} {merge.value}" in there]
+    if column.is_table and merges and merges != [column.merge]:
+        raise PermanentError(
+            f"table {column.name} of {table} is merged by {merges[0].value}, but a batch brings "
+            f"{column.merge.value}: give what it counts another name"
+        )
 
 
 def missing(known: Tables, wanted: Wide) -> bool:
