@@ -36,8 +36,9 @@ class Text(StrDumperUnknown):
 
 
 def told(text: str) -> str:
-    """As it is stored."""
-    return text.replace(_NUL, _INSTEAD)
+    """As it is stored; half of a surrogate pair, which JSON can name, is no character either."""
+    whole = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return whole.replace(_NUL, _INSTEAD)
 
 
 def bring(cursor: Cursor, table: str, rows: pa.Table) -> None:

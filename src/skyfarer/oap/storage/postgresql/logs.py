@@ -21,7 +21,7 @@ from skyfarer.oap.storage.postgresql import copying, schema, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing, Place, blobs
 from skyfarer.oap.storage.postgresql.schema import TEXT
-from skyfarer.oap.storage.postgresql.searching import Search, asked, implied
+from skyfarer.oap.storage.postgresql.searching import Search, asked, narrow
 from skyfarer.oap.storage.postgresql.segments import seconds
 
 NAME: Final = "log"
@@ -46,7 +46,7 @@ _TESTS: Final = {
 }
 _INDICES: Final = {
     "time": "(timestamp)",
-    "service": "(service_id, timestamp)",
+    "service": "(service_id)",
     "trace": f"(trace_id) WHERE {_TRACED}",
     "tags": "USING gin (tags)",
 }
@@ -96,7 +96,7 @@ class LogReads(ABC):
         """Newest first turns the places around too: of one millisecond the last line comes
         first."""
         tests, values = asked(condition, _TESTS, condition.tags)
-        tests += implied(condition, values, "timestamp", self._zone)
+        narrow(tests, values, condition.between, "timestamp", self._zone)
         if condition.trace_id:
             tests.append(_TRACED)
         listing = Listing(_LISTED, [(key, newest_first) for key in ("timestamp", *_PLACE)])

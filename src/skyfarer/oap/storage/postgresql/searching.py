@@ -43,13 +43,6 @@ class Search:
         return self.cursor.execute(statement, values, prepare=prepare).fetchall()
 
 
-def stored(text: str) -> str:
-    """As a text of PostgreSQL has it: without NUL (`copying`), and without halves of characters,
-    which no stored text has either."""
-    whole = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return whole.replace("\x00", "\ufffd")
-
-
 def asked(
     condition: TraceCondition | LogCondition | EventCondition,
     tests: Mapping[str, str],
@@ -57,37 +50,30 @@ def asked(
 ) -> tuple[list[str], dict[str, object]]:
     """Of `tests` (field of the condition → what it asks of a row) those that are asked for, tags
     and time, and what they bind: a value under its field's name."""
-    told = {name: getattr(condition, name) for name in tests}
-    values: dict[str, object] = {
-        name: stored(value) if isinstance(value, str) else value
-        for name, value in told.items()
-        if value is not None
-    }
+    values = {name: getattr(condition, name) for name in tests}
+    values = {name: value for name, value in values.items() if value is not None}
     found = ["true", *(tests[name] for name in values)]
     if tags:
         found.append("tags @> %(tags)s::text[]")
-        values["tags"] = [stored(tag) for tag in tags]
+        values["tags"] = list(tags)
     if condition.between is not None:
         found.append(WITHIN)
         values["first"], values["last"] = condition.between
     return found, values
 
 
-def implied(
-    condition: TraceCondition | LogCondition, values: dict[str, object], time: str, zone: tzinfo
-) -> list[str]:
-    """Tests that follow from what is asked for, of columns that have an index: of the column `time`
-    from the buckets, and of the service from its instance or endpoint, which has its id in front.
-    What they bind is added to the values."""
-    found = []
-    if condition.between is not None and (span := instants(condition.between, zone)):
+def narrow(
+    tests: list[str],
+    values: dict[str, object],
+    between: tuple[int, int] | None,
+    column: str,
+    zone: tzinfo,
+) -> None:
+    """Adds what follows of a range of second buckets for a column of epoch ms, which has an index
+    and an order."""
+    if between is not None and (span := instants(between, zone)) is not None:
+        tests.append(f"{column} BETWEEN %(from_ms)s AND %(to_ms)s")
         values["from_ms"], values["to_ms"] = span
-        found.append(f"{time} BETWEEN %(from_ms)s AND %(to_ms)s")
-    of_service, part, _ = (condition.instance_id or condition.endpoint_id or "").partition("_")
-    if part and condition.service_id is None:
-        values["of_service"] = stored(of_service)
-        found.append("service_id = %(of_service)s")
-    return found
 
 
 def instants(between: tuple[int, int], zone: tzinfo) -> tuple[int, int] | None:

@@ -8,8 +8,10 @@ A search that no index leads to its end reads many rows and gives out few: with 
 would read six times as much (PostgreSQL moves bytes out of a row by itself only from 2 KB on). The
 numbers of data rows come in blocks from a sequence, so that table and its index grow at their ends.
 
-There is an index for what leaves few rows or gives an order: the trace, both orders, the service by
-time, the errors by time, the tags. A hash index of traces would be cheaper, but gets slower with
+An index is for what leaves few rows (trace, endpoint, errors, tags) or for an order (time and
+latency): where a condition leaves many rows, the first of them in an order are soon found without
+its index. Ids of endpoints begin with those of their services, so both have one index, and it is
+small, since equal ids are kept once. A hash index of traces would be cheaper, but gets slower with
 every segment that has the same trace as thousands of others.
 """
 
@@ -30,7 +32,6 @@ from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import copying
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.schema import TEXT
-from skyfarer.oap.storage.postgresql.searching import stored
 
 NAME: Final = "segment"
 DATA: Final = "segment_data"
@@ -67,7 +68,7 @@ _INDICES: Final = {
     "trace": "(trace_id)",
     "start": "(start_time)",
     "latency": "(latency)",
-    "service": "(service_id, start_time)",
+    "endpoint": "(endpoint_id)",
     "error": "(start_time) WHERE is_error",
     "tags": "USING gin (tags)",
 }
@@ -104,11 +105,11 @@ def store_unsampled(cursor: Cursor, rows: pa.Table, day: int) -> None:
 
 def known(cursor: Cursor, tables: Iterable[str], ids: Sequence[str]) -> list[str]:
     """Those of the ids that one of the tables has."""
-    wanted, found = sorted({stored(one) for one in ids}), set[str]()
+    wanted, found = sorted({copying.told(one) for one in ids}), set[str]()
     for table in tables:
         query = f"SELECT segment_id FROM {table} WHERE segment_id = ANY(%s)"
         found.update(one for (one,) in cursor.execute(query, [wanted]))
-    return [one for one in ids if stored(one) in found] if found else []
+    return [one for one in ids if copying.told(one) in found] if found else []
 
 
 def seconds(rows: pa.Table) -> pa.Array:

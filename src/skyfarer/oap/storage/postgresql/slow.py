@@ -20,7 +20,7 @@ from skyfarer.oap.storage.postgresql import copying, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing
 from skyfarer.oap.storage.postgresql.schema import TEXT
-from skyfarer.oap.storage.postgresql.searching import WITHIN, Search, stored
+from skyfarer.oap.storage.postgresql.searching import WITHIN, Search
 from skyfarer.oap.storage.postgresql.segments import seconds
 
 _INCOMING: Final = "incoming_slow"
@@ -89,7 +89,7 @@ class SlowReads(ABC):
         tests, values = [WITHIN], dict[str, object](first=between[0], last=between[1])
         if entity_id is not None:
             tests.append("entity_id = %(entity)s")
-            values["entity"] = stored(entity_id)
+            values["entity"] = entity_id
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, what.value, between)
             search = Search(cursor, self._read_timeout_s)

@@ -17,7 +17,7 @@ from skyfarer.oap.core.traces import TAG_SEPARATOR
 from skyfarer.oap.storage.postgresql import copying, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.schema import TEXT
-from skyfarer.oap.storage.postgresql.searching import Search, stored
+from skyfarer.oap.storage.postgresql.searching import Search
 
 TAGS_A_DAY_MAX: Final = 100_000
 """Of one type. Beyond it rows are still found by a tag; it is only no longer proposed."""
@@ -58,10 +58,9 @@ def store(cursor: Cursor, tag_type: str, rows: pa.Table, day: int) -> None:
 
 
 _FRESH: Final = f"""(
-    SELECT %(type)s::text AS tag_type, left(tag, cut - 1) AS tag_key,
-        substr(tag, cut + 1) AS tag_value, tag
-    FROM (SELECT tag, strpos(tag, '{TAG_SEPARATOR}') AS cut
-        FROM unnest(%(tags)s::text[]) AS tag) AS cuts) AS told
+    SELECT tag, %(type)s::text AS tag_type, split_part(tag, '{TAG_SEPARATOR}', 1) AS tag_key,
+        substr(tag, strpos(tag, '{TAG_SEPARATOR}') + 1) AS tag_value
+    FROM unnest(%(tags)s::text[]) AS tag) AS told
     WHERE NOT EXISTS (SELECT FROM {{table}} AS here
         WHERE (here.tag_type, here.tag_key, here.tag_value)
             = (told.tag_type, told.tag_key, told.tag_value))"""
@@ -74,7 +73,7 @@ def keys(search: Search, tag_type: str, between: tuple[int, int], limit: int) ->
 def values(
     search: Search, tag_type: str, key: str, between: tuple[int, int], limit: int
 ) -> list[str]:
-    asked = {"type": tag_type, "limit": limit, "key": stored(key)}
+    asked = {"type": tag_type, "limit": limit, "key": key}
     return _found(search, "tag_value", "tag_key = %(key)s", between, asked)
 
 

@@ -1,4 +1,8 @@
-"""Segments read back: one trace whole, and pages of the segments that fit a condition."""
+"""Segments read back: one trace whole, and pages of the segments that fit a condition.
+
+The segments of a service are those whose endpoint's id begins with the service's and `_`, after
+which comes the backquote. So both are found by one index.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import tzinfo
-from typing import Final, NamedTuple
+from typing import Final
 
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
 from skyfarer.oap.storage.postgresql import schema, segments, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.pages import Listing, Place, blobs
-from skyfarer.oap.storage.postgresql.searching import Search, asked, implied, stored
+from skyfarer.oap.storage.postgresql.pages import Listing
+from skyfarer.oap.storage.postgresql.searching import Search, asked, narrow
 
 _BRIEF: Final = (
     *("segment_id", "trace_id", "service_id", "service_instance_id", "endpoint_id"),
     *("start_time", "latency", "is_error"),
 )
-_BYTES: Final = "SELECT data_row, data FROM {table} WHERE data_row = ANY(%(keys)s)"
+_COLUMNS: Final = ", ".join(_BRIEF)
 _TESTS: Final = {
-    "service_id": "service_id = %(service_id)s",
+    "service_id": "endpoint_id >= %(service_id)s || '_' AND endpoint_id < %(service_id)s || '`'",
     "instance_id": "service_instance_id = %(instance_id)s",
     "endpoint_id": "endpoint_id = %(endpoint_id)s",
     "trace_id": "trace_id = %(trace_id)s",
@@ -28,12 +32,6 @@ _TESTS: Final = {
     "latency_max_ms": "latency <= %(latency_max_ms)s",
     "is_error": "is_error = %(is_error)s",
 }
-
-
-class _Found(NamedTuple):
-    brief: SegmentBrief
-    kind: int
-    place: Place
 
 
 class TraceReads(ABC):
@@ -44,22 +42,19 @@ class TraceReads(ABC):
     def _reading(self) -> AbstractContextManager[Cursor]: ...
 
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
+        asked = {"trace_id": trace_id, "rows_max": segments_max, "bytes_max": bytes_max}
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, segments.NAME)
             if not tables:
                 return []
-            search = Search(cursor, self._read_timeout_s)
-            found = _found(search, tables, trace_id, segments_max)
-            found.sort(key=lambda one: (one.brief.start_time, one.brief.segment_id))
-            data = blobs(search, _BYTES, [one.place for one in found], bytes_max)
-            pairs = zip(found, data, strict=True)
-            return [StoredSegment(one.brief, one.kind, some) for one, some in pairs]
+            rows = Search(cursor, self._read_timeout_s).rows(_whole(tables), asked, prepare=True)
+            return [StoredSegment(SegmentBrief(*row[2:]), *row[:2]) for row in rows]
 
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
         tests, values = asked(condition, _TESTS, condition.tags)
-        tests += implied(condition, values, TraceOrder.START_TIME.value, self._zone)
+        narrow(tests, values, condition.between, TraceOrder.START_TIME.value, self._zone)
         listing = Listing(_BRIEF, [(order.value, True), ("segment_id", False)])
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, segments.NAME, condition.between)[::-1]
@@ -77,14 +72,20 @@ class TraceReads(ABC):
             return tags.values(search, tags.TRACE, key, between, limit)
 
 
-def _found(search: Search, tables: Sequence[str], trace_id: str, rows_max: int) -> list[_Found]:
-    """One statement for all days: each is a look into an index, whatever the trace."""
-    days = (
-        f"""SELECT '{segments.data_of(table)}', data_row, size, kind, {", ".join(_BRIEF)}
+def _whole(tables: Sequence[str]) -> str:
+    """One statement for all days: it takes about as long as its way there and back. The bytes of a
+    segment are looked for only while those before it leave room for them."""
+    days = " UNION ALL ".join(
+        f"""SELECT {_COLUMNS}, kind, size, data_row, {number} AS day
         FROM {table} WHERE trace_id = %(trace_id)s"""
-        for table in tables
+        for number, table in enumerate(tables)
     )
-    statement = f"{' UNION ALL '.join(days)} LIMIT %(rows_max)s"
-    values = {"trace_id": stored(trace_id), "rows_max": rows_max}
-    rows = search.rows(statement, values, prepare=True)
-    return [_Found(SegmentBrief(*row[4:]), row[3], Place(*row[:3])) for row in rows]
+    data = " ".join(
+        f"""WHEN {number} THEN (SELECT data FROM {segments.data_of(table)} AS stored
+        WHERE stored.data_row = found.data_row)"""
+        for number, table in enumerate(tables)
+    )
+    return f"""SELECT kind, CASE WHEN used <= %(bytes_max)s THEN CASE day {data} END END, {_COLUMNS}
+        FROM (SELECT *, sum(size) OVER (ORDER BY start_time, segment_id) AS used
+            FROM ({days} LIMIT %(rows_max)s) AS chosen) AS found
+        ORDER BY start_time, segment_id"""

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from contracts.slow_contract import SlowContract
+
+
+class TestPostgresSlow(SlowContract):
+    pass
