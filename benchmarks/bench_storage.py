@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import storage_dropping
 import storage_merging
 import storage_reading
 import storage_row_groups
@@ -59,10 +60,15 @@ def read(name: str, days: int, segments: int) -> None:
             for rows in week.segments(day, segments):
                 storage.store_segments(rows)
             week.told(f"{name}, day {day + 1} of {days}: {week.ENDPOINTS} endpoints")
-            storage.store_endpoints(day, plan)
+            storage.store_endpoints(day, plan, week.endpoint_rows(day, plan))
         week.told(f"{name}: asking")
         storage.settle()
         storage_reading.measure(storage, days, segments)
+
+
+def drop(name: str) -> None:
+    with opened(name) as storage:
+        storage_dropping.measure(storage, plans()["Endpoint"])
 
 
 def main() -> None:
@@ -70,7 +76,11 @@ def main() -> None:
     options.add_argument("--days", type=int, default=7)
     options.add_argument("--segments", type=int, default=200_000, help="of a day")
     options.add_argument("--on", choices=MERGE_MAX, help="one storage instead of both")
-    parts = {"merge": merge, "read": lambda name: read(name, given.days, given.segments)}
+    parts: dict[str, Callable[[str], None]] = {
+        "merge": merge,
+        "read": lambda name: read(name, given.days, given.segments),
+        "drop": drop,
+    }
     options.add_argument("--only", choices=["groups", *parts], help="one part instead of all")
     given = options.parse_args()
     if given.only in (None, "groups") and given.on != "postgresql":
@@ -81,7 +91,8 @@ def main() -> None:
             attempt(part, name, parts[part])
 
 
-def attempt(part, name, measured) -> None:
+def attempt(part: str, name: str, measured: Callable[[str], None]) -> None:
+    """A storage that is not there fails its figures; it is not left out."""
     try:
         measured(name)
     except FileNotFoundError as missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from pathlib import Path
 
@@ -26,15 +26,15 @@ class Embedded:
         first = self.storage.applied("week")
         self.storage.apply(Analysed("week", first, first + rows.num_rows, rows, {}))
 
-    def store_endpoints(self, day: int, plan: SourcePlan) -> None:
+    def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None:
         """Into the table that a batch has made, past the merge: ten million rows would take it
         half an hour. They lie in the order in which the merge would have left them."""
         made = deltas(plan, 1, "first", week.minute_of(day))
         Batches(self.storage).apply({plan.source: made})
         cursor, table = self.storage._cursor(), f"metrics_endpoint_{week.day_bucket(day)}"
         cursor.execute(f"DELETE FROM {table}")
-        for rows in week.endpoint_rows(day, plan):
-            cursor.register("wide", tables.as_lists(rows))
+        for some in rows:
+            cursor.register("wide", tables.as_lists(some))
             cursor.execute(f"INSERT INTO {table} BY NAME FROM wide")
 
     def settle(self) -> None:
@@ -66,6 +66,10 @@ class Embedded:
                 writing.execute(f"INSERT INTO {table} BY NAME FROM rows")
 
         return insert
+
+    def drop(self, day: int) -> None:
+        with self.storage._transaction() as cursor:
+            cursor.execute(f"DROP TABLE metrics_endpoint_{week.day_bucket(day)}")
 
     def stop(self) -> None:
         self.storage.stop()

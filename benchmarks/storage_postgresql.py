@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from pathlib import Path
 
@@ -35,14 +35,14 @@ class Postgres:
         first = self.storage.applied("week")
         self.storage.apply(Analysed("week", first, first + rows.num_rows, rows, {}))
 
-    def store_endpoints(self, day: int, plan: SourcePlan) -> None:
+    def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None:
         """Into the table that a batch has made, past the merge, in the order of time."""
         Batches(self.storage).apply({plan.source: deltas(plan, 1, "first", week.minute_of(day))})
         table = f"metrics_endpoint_{week.day_bucket(day)}"
         with self.storage._transaction() as cursor:
             cursor.execute(f"TRUNCATE {table}")
-            for rows in week.endpoint_rows(day, plan):
-                copying.append(cursor, table, _as_stored(rows))
+            for some in rows:
+                copying.append(cursor, table, _as_stored(some))
 
     def settle(self) -> None:
         """As the server's own vacuum would have left it."""
@@ -83,6 +83,10 @@ class Postgres:
                 copying.append(cursor, table, rows)
 
         return copy
+
+    def drop(self, day: int) -> None:
+        with self.storage._transaction() as cursor:
+            cursor.execute(f"DROP TABLE metrics_endpoint_{week.day_bucket(day)}")
 
     def stop(self) -> None:
         self.storage.stop()

@@ -22,13 +22,8 @@ from skyfarer.oap.storage.merging import TABLE
 from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.columns import KEYS
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.metrics import (
-    FEW_BELOW,
-    stored_columns,
-    stored_row,
-    table_of,
-    wanted_columns,
-)
+from skyfarer.oap.storage.postgresql.metrics import FEW_BELOW, listed, stored_columns, table_of
+from skyfarer.oap.storage.postgresql.series import stored_row, wanted_columns
 
 _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
 _TYPES: Final = {"bigint": pa.int64(), "double precision": pa.float64(), "text[]": TABLE}
@@ -86,7 +81,7 @@ def _rows(
 def _copied(
     cursor: Cursor, table: str, types: Types, where: str, asked: Mapping[str, object]
 ) -> pa.Table:
-    query = f"COPY (SELECT {_listed(*KEYS, *types)} FROM {table} {where}) TO STDOUT (FORMAT csv)"
+    query = f"COPY (SELECT {listed(*KEYS, *types)} FROM {table} {where}) TO STDOUT (FORMAT csv)"
     with cursor.copy(query, asked) as copy:
         text = b"".join(copy)
     if not text:
@@ -107,7 +102,7 @@ def _fetched(
     asked: Mapping[str, object],
 ) -> pa.Table:
     names = [*KEYS, *(name for stored in wanted.values() for name in stored)]
-    cursor.execute(f"SELECT {_listed(*names)} FROM {table} {where}", asked)
+    cursor.execute(f"SELECT {listed(*names)} FROM {table} {where}", asked)
     rows = []
     for values in cursor.fetchall():
         stored: dict[str, Any] = dict(zip(names, values, strict=True))
@@ -126,7 +121,3 @@ def _whole(rows: pa.Table, source: str) -> pa.Table:
             "ask for a shorter time, a longer step, or one service"
         )
     return rows
-
-
-def _listed(*columns: str) -> str:
-    return ", ".join(f'"{column}"' for column in columns)
