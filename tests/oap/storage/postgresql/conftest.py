@@ -31,3 +31,12 @@ def storage(conninfo: str) -> Iterator[PostgresStorage]:
     storage.start(UTC)
     yield storage
     storage.stop()
+
+
+@pytest.fixture
+def other(conninfo: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
+    """Another node's, of the same tables."""
+    other = PostgresStorage(conninfo)
+    other.start(UTC)
+    yield other
+    other.stop()

@@ -1,7 +1,181 @@
 from __future__ import annotations
 
-from contracts.metrics_contract import MetricsContract
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contracts.metrics_contract import SHOP, MetricsContract, address, aliases_of, only
+from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.entities import ADDRESS_ALIAS
+from skyfarer.oap.core.storage import Deltas, Merge
+from skyfarer.oap.storage.postgresql import PostgresStorage
+from skyfarer.oap.storage.postgresql.columns import ROOM, SPREAD
+
+DAY = BUCKET // 10_000
+LONG_MAX = 2**63 - 1
 
 
 class TestPostgresMetrics(MetricsContract):
     pass
+
+
+def tables(values: dict[str, int], bound: int, merge: Merge = Merge.SUM) -> Deltas:
+    rows = deltas_of([delta(kinds=values)], {"kinds": merge}, {"kinds": TABLE})
+    return replace(rows, bounds={"kinds": bound})
+
+
+def stored(storage: PostgresStorage) -> dict[str, int]:
+    found = storage.series("Service", SHOP, ["kinds"], BUCKET, BUCKET)
+    table: Any = found.get(BUCKET, {}).get("kinds", {})
+    return dict(table)
+
+
+def entries(storage: PostgresStorage) -> int:
+    with storage._reading() as cursor:
+        cursor.execute(f"SELECT max(cardinality(kinds)) FROM metrics_service_{DAY}")
+        return int(cursor.fetchall()[0][0])
+
+
+def test_an_entity_has_one_row_a_bucket(storage: PostgresStorage) -> None:
+    for number in range(3):
+        rows = [delta(MINUTE + n, service=f"s{n % 2}") for n in range(4)]
+        storage.apply(batch(number, number + 1, deltas=rows))
+    with storage._reading() as cursor:
+        cursor.execute(
+            """SELECT count(*), sum(calls)::bigint FROM metrics_service_20261115
+            GROUP BY entity_id, time_bucket ORDER BY entity_id, time_bucket"""
+        )
+        assert cursor.fetchall() == [(1, 6), (1, 6), (1, 3), (1, 3)] * 2
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(st.dictionaries(st.text("aBéz", max_size=2), st.integers(-9, 9)), max_size=9),
+    st.integers(1, 9),
+    st.sampled_from(list(Merge)),
+)
+def test_a_table_is_what_merging_one_after_the_other_gives(
+    storage: PostgresStorage, told: list[dict[str, int]], bound: int, merge: Merge
+) -> None:
+    """Keys that are there stay; of new ones those come first that are first by their text."""
+    both = {Merge.SUM: lambda a, b: a + b, Merge.MAX: max, Merge.MIN: min}[merge]
+    with storage._transaction() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS metrics_service_{DAY}")
+    storage._tables = {}
+    expected: dict[str, int] = {}
+    for values in told:
+        at = storage.applied("queue-a")
+        storage.apply(batch(at, at + 1, metrics={"Service": tables(values, bound, merge)}))
+        for key, value in sorted(values.items()):
+            if key in expected:
+                expected[key] = both(expected[key], value)
+            elif len(expected) < bound:
+                expected[key] = value
+        assert stored(storage) == expected
+
+
+def test_a_table_that_is_told_often_stays_short(storage: PostgresStorage) -> None:
+    keys = [f"{number}" for number in range(20)]
+    for number in range(30):
+        values = dict.fromkeys(keys, number)
+        storage.apply(batch(number, number + 1, metrics={"Service": tables(values, 999)}))
+        assert entries(storage) <= ROOM + SPREAD + 3 * len(keys)
+    assert stored(storage) == dict.fromkeys(keys, sum(range(30)))
+
+
+def test_a_table_without_a_key_is_none(storage: PostgresStorage) -> None:
+    storage.apply(batch(0, 1, metrics={"Service": tables({}, 9)}))
+    assert storage.series("Service", SHOP, ["kinds"], BUCKET, BUCKET) == {}
+    storage.apply(batch(1, 2, metrics={"Service": tables({"a": 1}, 9)}))
+    assert stored(storage) == {"a": 1}
+
+
+def test_sums_of_tables_wrap_around_read_or_put_together(storage: PostgresStorage) -> None:
+    for number in range(3):
+        values = {"a": LONG_MAX, "b": -LONG_MAX - 1}
+        storage.apply(batch(number, number + 1, metrics={"Service": tables(values, 3)}))
+        expected = {1: (LONG_MAX, -LONG_MAX - 1), 2: (-2, 0), 3: (LONG_MAX - 2, -LONG_MAX - 1)}
+        a, b = expected[number + 1]
+        assert stored(storage) == {"a": a, "b": b}
+    assert entries(storage) == 2
+
+
+@pytest.mark.parametrize(("one", "other"), [(LONG_MAX, 1), (-LONG_MAX - 1, -1), (LONG_MAX, -5)])
+def test_sums_of_numbers_wrap_around_in_both_directions(
+    storage: PostgresStorage, one: int, other: int
+) -> None:
+    for number, value in enumerate((one, other)):
+        rows = deltas_of([delta(total=value)], {"total": Merge.SUM})
+        storage.apply(batch(number, number + 1, metrics={"Service": rows}))
+    total = (one + other + 2**63) % 2**64 - 2**63
+    series = storage.series("Service", SHOP, ["total"], BUCKET, BUCKET)
+    assert series == {BUCKET: {"total": total}}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sum_of_doubles_that_grows_too_large_is_infinite(
+    storage: PostgresStorage, sign: int
+) -> None:
+    for number in range(3):
+        row = delta(ratio=sign * 1.7e308)
+        rows = deltas_of([row], {"ratio": Merge.SUM}, {"ratio": pa.float64()})
+        storage.apply(batch(number, number + 1, metrics={"Service": rows}))
+    series = storage.series("Service", SHOP, ["ratio"], BUCKET, BUCKET)
+    assert series == {BUCKET: {"ratio": sign * float("inf")}}
+
+
+def test_a_table_whose_values_are_merged_otherwise_is_refused(storage: PostgresStorage) -> None:
+    storage.apply(batch(0, 1, metrics={"Service": tables({"a": 1}, 9)}))
+    rows = deltas_of([delta(kinds=3)], {"kinds": Merge.SUM})
+    with pytest.raises(
+        PermanentError, match=r"column kinds of metrics_service_20261115 is text\[\]"
+    ):
+        storage.apply(batch(1, 2, metrics={"Service": rows}))
+    with pytest.raises(PermanentError, match=r"is merged by sum, but a batch brings max"):
+        storage.apply(batch(1, 2, metrics={"Service": tables({"a": 1}, 9, Merge.MAX)}))
+
+
+def test_a_name_that_leaves_no_room_for_a_tables_columns_is_refused(
+    storage: PostgresStorage,
+) -> None:
+    name = "k" * 60
+    rows = deltas_of([delta(**{name: {"a": 1}})], {name: Merge.SUM}, {name: TABLE})
+    with pytest.raises(PermanentError, match="cannot be a column of metrics"):
+        storage.apply(batch(0, 1, metrics={"Service": rows}))
+
+
+def test_aliases_are_read_again_only_when_one_has_changed(storage: PostgresStorage) -> None:
+    claims = [address(MINUTE, "b:80", "bank", "b"), address(MINUTE + 1, "b:80", "bank", "b")]
+    storage.apply(batch(0, 1, metrics=only(ADDRESS_ALIAS, claims[0])))
+    read = storage.aliases()
+    storage.apply(batch(1, 2, metrics=only(ADDRESS_ALIAS, claims[1])))
+    assert storage.aliases() is read
+    storage.apply(batch(2, 3, metrics=only(ADDRESS_ALIAS, address(MINUTE + 2, "b:80", "x", "y"))))
+    assert aliases_of(storage) == {"b:80": ("x", "y")}
+
+
+def test_aliases_that_another_node_has_changed_are_seen(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    assert aliases_of(other) == {}
+    storage.apply(batch(0, 1, metrics=only(ADDRESS_ALIAS, address(MINUTE, "b:80", "bank", "b"))))
+    assert aliases_of(other) == {"b:80": ("bank", "b")}
+
+
+def test_a_column_that_another_node_has_added_is_no_hindrance(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    for number, node in enumerate((storage, other, storage)):
+        merges = dict.fromkeys(("first", f"only_{number}"), Merge.SUM)
+        row = delta(first=1, **{f"only_{number}": 1})
+        node.apply(batch(number, number + 1, metrics={"Service": deltas_of([row], merges)}))
+    names = ["first", "only_0", "only_1", "only_2"]
+    series = storage.series("Service", SHOP, names, BUCKET, BUCKET)
+    assert series == {BUCKET: {"first": 3, "only_0": 1, "only_1": 1, "only_2": 1}}

@@ -10,8 +10,8 @@ for what it brings, not for what is there: to take a table apart and to group it
 as much in SQL. Up to its bound nothing is lost by waiting; beyond it nobody waits.
 
 Sums of 64-bit numbers wrap around, as Java's do, and those of doubles become infinite. PostgreSQL
-refuses both, and to look for it in every row costs as much as all the rest: `Careful` is for the
-batch that was refused.
+refuses both, and to look for it in every row costs as much as all the rest: only a batch that was
+refused is merged `careful`ly.
 """
 
 from __future__ import annotations
@@ -98,19 +98,25 @@ class Column:
             f"+ (hashtext(t.entity_id) & {SPREAD}))"
         )
 
-    def settled(self) -> str:
+    def beyond(self) -> str:
+        """Of a table: whether it may have more keys than its bound."""
+        return f'cardinality(t."{self.name}") > {self.keys_max}'
+
+    def settled(self, careful: bool) -> str:
         """The assignments of a row whose table is put together; `i` is the row that came last.
-        Keys that were stored before it come first, of its own those that are first by text."""
-        value = f"{self.merge.value}(v)"
-        if self.merge is Merge.SUM:
+        Carefully, its keys are bounded: those that were stored before come first, of the others
+        those that are first by text."""
+        value, order = f"{self.merge.value}(v)", ""
+        if careful:
+            order = f"""ORDER BY min(place) > cardinality(t."{self.name}")
+                - coalesce(cardinality(i."{self.name}"), 0), k LIMIT {self.keys_max}"""
+        if careful and self.merge is Merge.SUM:
             value = f"mod(mod(sum(v) - {_LEAST}, {_BEYOND}) + {_BEYOND}, {_BEYOND}) + {_LEAST}"
         return f'''("{self.name}", "{self.values}", "{self.kept}") = (
             SELECT array_agg(k), array_agg(v), count(*) FROM (
                 SELECT k, ({value})::bigint AS v
                 FROM unnest(t."{self.name}", t."{self.values}") WITH ORDINALITY AS u(k, v, place)
-                GROUP BY k ORDER BY min(place) > cardinality(t."{self.name}")
-                    - coalesce(cardinality(i."{self.name}"), 0), k
-                LIMIT {self.keys_max}) AS one_each)'''
+                GROUP BY k {order}) AS one_each)'''
 
 
 def _wrapping(stored: str, new: str) -> str:

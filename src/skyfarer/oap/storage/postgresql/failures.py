@@ -23,6 +23,7 @@ _PASSING: Final = (
     errors.IdleInTransactionSessionTimeout,
     errors.ReadOnlySqlTransaction,  # a server that has become another one's copy
     errors.InterfaceError,  # a connection that has been closed meanwhile
+    errors.UndefinedTable,  # a day that another node has dropped, after this one had seen it
 )
 _SETTLED: Final = (
     errors.InvalidPassword,
@@ -49,15 +50,14 @@ def told_of_reading(timeout_s: float) -> Iterator[None]:
         with told("read from"):
             yield
     except RetryableError as error:
-        if not isinstance(error.__cause__, errors.QueryCanceled):
-            raise
-        raise RetryableError(
-            f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
-        ) from error.__cause__
-    except PermanentError as error:
-        if not isinstance(error.__cause__, errors.UndefinedTable):
-            raise
-        raise RetryableError("a day expired while it was read; ask again") from error.__cause__
+        cause = error.__cause__
+        if isinstance(cause, errors.QueryCanceled):
+            raise RetryableError(
+                f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
+            ) from cause
+        if isinstance(cause, errors.UndefinedTable):
+            raise RetryableError("a day expired while it was read; ask again") from cause
+        raise
 
 
 def _sentence(error: psycopg.Error) -> str:

@@ -14,11 +14,10 @@ no index has to know of it.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,30 +25,21 @@ from psycopg.errors import NumericValueOutOfRange
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES
-from skyfarer.oap.core.storage import Deltas, Merge, Value
-from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
+from skyfarer.oap.core.storage import Deltas, Merge
+from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.columns import KEYS, Column, columns_of, sql_type
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
+T = TypeVar("T")
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
 PAGE_PERCENT: Final = 50
+_ANY: Final = 2**31 - 1
 _ARROW_TYPES: Final = {"text[]": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
 _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-
-def _added(one: int, other: int) -> int:
-    return (one + other + 2**63) % 2**64 - 2**63
-
-
-_BOTH: Final[Mapping[Merge, Callable[[int, int], int]]] = {
-    Merge.SUM: _added,
-    Merge.MAX: max,
-    Merge.MIN: min,
-}
 
 
 @dataclass(frozen=True)
@@ -73,6 +63,8 @@ def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
     arrays = {"entity_id": ENTITY_IDS[ENTITIES[source]](deltas.rows)}
     arrays |= {one.name: deltas.rows[one.name].cast(_ARROW_TYPES[one.type]) for one in columns}
     rows, days = pa.table(arrays), buckets // PRECISIONS[-1]
+    # Which of the keys may stay is known only where the stored ones are: see `Column.settled`.
+    unbounded = dict.fromkeys(deltas.merges, _ANY)
     for day in np.unique(days):
         of_day = days == day
         some, minutes = rows.filter(pa.array(of_day)), buckets[of_day]
@@ -80,7 +72,7 @@ def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
             some.append_column("time_bucket", pa.array(minutes // precision))
             for precision in PRECISIONS
         )
-        one_each = merged(all_precisions, KEYS, deltas.merges, deltas.bounds)
+        one_each = merged(all_precisions, KEYS, deltas.merges, unbounded)
         in_order = one_each.sort_by([(key, "ascending") for key in KEYS])
         yield Wide(table_of(source, int(day)), in_order, columns)
 
@@ -96,17 +88,25 @@ def make(cursor: Cursor, known: Tables, wanted: Wide) -> None:
         )
         there = dict.fromkeys(KEYS, "")
     for column in wanted.columns:
+        _check_merge(wanted.table, column, there)
         for name, declared in column.declared().items():
             if name not in there:
-                _add(cursor, wanted.table, column, name, declared)
+                statement = f'ALTER TABLE {wanted.table} ADD COLUMN "{name}" {sql_type(declared)}'
+                cursor.execute(statement)
             elif there[name] != declared:
                 raise _unlike(wanted.table, column, there[name])
             there[name] = declared
     known[wanted.table] = there
 
 
-def _add(cursor: Cursor, table: str, column: Column, name: str, declared: str) -> None:
-    cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type(declared)}')
+def _check_merge(table: str, column: Column, there: Mapping[str, str]) -> None:
+    """A table has one column of values, whose name says how it is merged."""
+    merges = [merge for merge in Merge if f"{column.name} {merge.value}" in there]
+    if column.is_table and merges and merges != [column.merge]:
+        raise PermanentError(
+            f"table {column.name} of {table} is merged by {merges[0].value}, but a batch brings "
+            f"{column.merge.value}: give what it counts another name"
+        )
 
 
 def missing(known: Tables, wanted: Wide) -> bool:
@@ -124,45 +124,63 @@ def _unlike(table: str, column: Column, there: str) -> PermanentError:
 
 def merge(cursor: Cursor, brought: str, wanted: Wide) -> None:
     """Inside the caller's transaction; `brought` is the temporary table with the rows."""
+    grown = _tried(cursor, lambda careful: _taken_in(cursor, brought, wanted, careful))
+    if not grown:
+        return
+    full = [key for *key, beyond in grown if beyond]
+    others = [key for *key, beyond in grown if not beyond]
+    for column in (one for one in wanted.columns if one.is_table):
+        put = partial(_settle, cursor, brought, wanted.table, column)
+        put(full, True)
+        _tried(cursor, partial(put, others))
+
+
+def _tried(cursor: Cursor, work: Callable[[bool], T]) -> T:
+    """Without care, and carefully where a sum grows too large for PostgreSQL."""
     try:
         with cursor.connection.transaction():
-            grown = _taken_in(cursor, brought, wanted, careful=False)
+            return work(False)
     except NumericValueOutOfRange:
-        grown = _taken_in(cursor, brought, wanted, careful=True)
-    for column in (one for one in wanted.columns if one.is_table):
-        _settle(cursor, brought, wanted.table, column, grown)
+        return work(True)
 
 
 def _taken_in(cursor: Cursor, brought: str, wanted: Wide, careful: bool) -> list[tuple[Any, ...]]:
-    """The keys of the rows with a table that has grown too long."""
+    """The keys of the rows with a table that has grown too long, and whether beyond its bound."""
     brings = {name: f'"{name}"' for name in KEYS}
     for column in wanted.columns:
         brings |= column.brought()
     taking = ", ".join(column.taking(careful) for column in wanted.columns)
-    statement = f"""INSERT INTO {wanted.table} AS t ({_listed(*brings)})
+    statement = f"""INSERT INTO {wanted.table} AS t ({listed(*brings)})
         SELECT {", ".join(brings.values())} FROM pg_temp.{brought}
         ON CONFLICT (entity_id, time_bucket) DO UPDATE SET {taking}"""
-    tables = [column.too_long() for column in wanted.columns if column.is_table]
+    tables = [column for column in wanted.columns if column.is_table]
     if not tables:
         cursor.execute(statement, prepare=False)
         return []
-    returned = f"RETURNING t.entity_id, t.time_bucket, {' OR '.join(tables)} AS grown"
+    grown = " OR ".join(column.too_long() for column in tables)
+    beyond = " OR ".join(column.beyond() for column in tables)
     cursor.execute(
-        f"""WITH changed AS ({statement} {returned})
-        SELECT entity_id, time_bucket FROM changed WHERE grown""",
+        f"""WITH changed AS ({statement}
+            RETURNING t.entity_id, t.time_bucket, {grown} AS grown, {beyond} AS beyond)
+        SELECT entity_id, time_bucket, coalesce(beyond, false) FROM changed WHERE grown""",
         prepare=False,
     )
     return cursor.fetchall()
 
 
 def _settle(
-    cursor: Cursor, brought: str, table: str, column: Column, keys: list[tuple[Any, ...]]
+    cursor: Cursor,
+    brought: str,
+    table: str,
+    column: Column,
+    keys: Sequence[Sequence[Any]],
+    careful: bool,
 ) -> None:
     if not keys:
         return
     entities, buckets = zip(*keys, strict=True)
     cursor.execute(
-        f"""UPDATE {table} AS t SET {column.settled()}
+        f"""UPDATE {table} AS t SET {column.settled(careful)}
         FROM unnest(%s::text[], %s::bigint[]) AS grown(entity_id, time_bucket)
         JOIN pg_temp.{brought} AS i
             ON i.entity_id = grown.entity_id COLLATE "C" AND i.time_bucket = grown.time_bucket
@@ -183,61 +201,5 @@ def stored_columns(cursor: Cursor, table: str) -> dict[str, str]:
     return dict(cursor.fetchall())
 
 
-class MetricReads(ABC):
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Cursor]: ...
-
-    def series(
-        self,
-        source: str,
-        entity_id: str,
-        columns: Sequence[str],
-        start_bucket: int,
-        end_bucket: int,
-    ) -> dict[int, dict[str, Value]]:
-        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
-        found: dict[int, dict[str, Value]] = {}
-        with self._reading() as cursor:
-            present = schema.present(cursor)
-            for table in (table for table in tables if table in present):
-                wanted = _wanted(stored_columns(cursor, table), columns)
-                names = [name for pair in wanted.values() for name in pair]
-                cursor.execute(
-                    f"""SELECT {_listed("time_bucket", *names)} FROM {table}
-                    WHERE entity_id = %s AND time_bucket BETWEEN %s AND %s""",
-                    [entity_id, start_bucket, end_bucket],
-                )
-                for bucket, *values in cursor.fetchall():
-                    if row := _row(wanted, dict(zip(names, values, strict=True))):
-                        found[bucket] = row
-        return found
-
-
-def _wanted(there: Mapping[str, str], columns: Sequence[str]) -> dict[str, list[str]]:
-    """Of the columns that are there: the columns each is, the values of a table second."""
-    found: dict[str, list[str]] = {}
-    for name in (name for name in columns if name in there):
-        values = [f"{name} {merge.value}" for merge in Merge if f"{name} {merge.value}" in there]
-        found[name] = [name, *values]
-    return found
-
-
-def _row(wanted: Mapping[str, list[str]], stored: Mapping[str, Any]) -> dict[str, Value]:
-    row: dict[str, Value] = {}
-    for name, (own, *values) in wanted.items():
-        if stored[own] is not None:
-            row[name] = _table(stored[own], values[0], stored[values[0]]) if values else stored[own]
-    return row
-
-
-def _table(keys: list[str], named: str, values: list[int]) -> dict[str, int]:
-    """As the name of the values' column says."""
-    both = _BOTH[Merge(named.rpartition(" ")[2])]
-    found: dict[str, int] = {}
-    for key, value in zip(keys, values, strict=True):
-        found[key] = both(found[key], value) if key in found else value
-    return found
-
-
-def _listed(*columns: str) -> str:
+def listed(*columns: str) -> str:
     return ", ".join(f'"{column}"' for column in columns)

@@ -17,8 +17,8 @@ from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.aliases import AliasReads
 from skyfarer.oap.storage.postgresql.events import EventReads
 from skyfarer.oap.storage.postgresql.logs import LogReads
-from skyfarer.oap.storage.postgresql.metrics import MetricReads
 from skyfarer.oap.storage.postgresql.relations import RelationReads
+from skyfarer.oap.storage.postgresql.series import MetricReads
 from skyfarer.oap.storage.postgresql.slow import SlowReads
 from skyfarer.oap.storage.postgresql.traces import TraceReads
 
