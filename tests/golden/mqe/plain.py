@@ -75,11 +75,14 @@ def metric(node: syntax.Metric, world: World, earlier: int) -> Plain:
 def binary(operator: str, left: Plain, right: Plain) -> Plain:
     single = left.single and right.single
     lines: Lines = []
-    if left.labelled and right.labelled:
+    if left.labelled and right.labelled and left.single and not right.single:
+        for labels, line in right.lines:
+            partner = partner_of(labels, left)
+            empty: Numbers = [None] * len(line)
+            lines.append((labels, together(operator, partner, line) if partner else empty))
+    elif left.labelled and right.labelled:
         for labels, line in left.lines:
-            matching = [o for other, o in right.lines if set(other) == set(labels)]
-            partner = matching[-1] if matching else None
-            lines.append((labels, together(operator, line, partner)))
+            lines.append((labels, together(operator, line, partner_of(labels, right))))
     elif right.labelled:
         for labels, line in right.lines:
             lines.append((labels, together(operator, left.lines[0][1], line)))
@@ -87,6 +90,11 @@ def binary(operator: str, left: Plain, right: Plain) -> Plain:
         for labels, line in left.lines:
             lines.append((labels, together(operator, line, right.lines[0][1])))
     return Plain(single, left.labelled or right.labelled, lines)
+
+
+def partner_of(labels: Labels, among: Plain) -> Numbers | None:
+    matching = [line for other, line in among.lines if set(other) == set(labels)]
+    return matching[-1] if matching else None
 
 
 def together(operator: str, left: Numbers, right: Numbers | None) -> Numbers:

@@ -2,11 +2,12 @@
 
     neither has labels      one with one
     one of them has         each of its series with the other's only one
-    both have               series with equal labels; one of the left that has no partner is empty
+    both have               series with equal labels; one without a partner is empty, of the side
+                            whose ids are kept
 
 A single value goes with every value of a series or list, and is the same for all of them. A value
-that is empty, or goes with one that is, gives an empty one. What the result keeps of ids, owners
-and labels are those of the side that has more to say: of the left where both do.
+that is empty, or goes with one that is, gives an empty one. What the result keeps of ids and owners
+are those of the side that has more to say: of the left where both do.
 
 The original differs where it errs: there an empty single value counts as 0, a series without
 labels on the left leaves values of the right as they were where its own are empty, and of a single
@@ -32,6 +33,7 @@ from skyfarer.oap.query.expressions.results import (
 )
 
 Reckoning: TypeAlias = Callable[[float, float], float]
+_Pair: TypeAlias = tuple[Series | None, Series | None]
 
 
 class _Keep(Enum):
@@ -50,7 +52,7 @@ def apply(operator: str, left: Result, right: Result, place: Place) -> Result:
     if kind is None or (kind.is_list and (left.labelled or right.labelled)):
         raise Mistake(place, mismatch(operator, left.type, right.type))
     keep, reckon = _kept(left, right), OPERATORS[operator]
-    series = tuple(_joined(*pair, keep, reckon) for pair in _pairs(left, right))
+    series = tuple(_joined(*pair, keep, reckon) for pair in _pairs(left, right, keep))
     return Result(kind, series, left.labelled or right.labelled)
 
 
@@ -61,15 +63,20 @@ def mismatch(operator: str, left: ResultType, right: ResultType) -> str:
     )
 
 
-def _pairs(left: Result, right: Result) -> Iterator[tuple[Series, Series | None]]:
-    if left.labelled and right.labelled:
-        partners = {frozenset(one.labels): one for one in right.series}
-        for one in left.series:
-            yield one, partners.get(frozenset(one.labels))
-    elif left.labelled:
-        yield from zip(left.series, repeat(right.series[0]))
+def _pairs(left: Result, right: Result, keep: _Keep) -> Iterator[_Pair]:
+    if not (left.labelled and right.labelled):
+        wider = repeat(left.series[0]) if right.labelled else left.series
+        other = right.series if right.labelled else repeat(right.series[0])
+        yield from zip(wider, other, strict=False)
+    elif keep is _Keep.RIGHT:
+        yield from ((one, other) for other, one in _partners(right, left))
     else:
-        yield from zip(repeat(left.series[0]), right.series)
+        yield from _partners(left, right)
+
+
+def _partners(of: Result, among: Result) -> Iterator[tuple[Series, Series | None]]:
+    by_labels = {frozenset(one.labels): one for one in among.series}
+    return ((one, by_labels.get(frozenset(one.labels))) for one in of.series)
 
 
 def _kept(left: Result, right: Result) -> _Keep:
@@ -81,9 +88,11 @@ def _kept(left: Result, right: Result) -> _Keep:
     return _Keep.NEITHER if alone else _Keep.LEFT
 
 
-def _joined(left: Series, right: Series | None, keep: _Keep, reckon: Reckoning) -> Series:
-    if right is None:
-        return Series(left.labels, tuple(value._replace(number=None) for value in left.values))
+def _joined(left: Series | None, right: Series | None, keep: _Keep, reckon: Reckoning) -> Series:
+    if left is None or right is None:
+        alone = left or right
+        assert alone is not None
+        return Series(alone.labels, tuple(value._replace(number=None) for value in alone.values))
     kept = {_Keep.LEFT: left.values, _Keep.RIGHT: right.values}.get(keep, (Value(None),))
     sides = _spread(left.values, len(kept)), _spread(right.values, len(kept)), kept
     values = (_value(*three, reckon) for three in zip(*sides, strict=True))
