@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import tzinfo
 from threading import Event
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.events import EventCondition, StoredEvent
 from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.core.slow import Slow, SlowStatement
-from skyfarer.oap.core.storage import Applied, Endpoint, Instance, Service, Value
+from skyfarer.oap.core.storage import Applied, Endpoint, Instance, Relation, Service, Value
 from skyfarer.oap.core.time_bucket import MINUTE_MS, minute_bucket
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
 from skyfarer.oap.oal.plan import Plan
@@ -116,6 +117,18 @@ class MemoryReader:
             if start_bucket <= bucket <= end_bucket
         )
         return {bucket: row for bucket, row in wanted if row}
+
+    def relations(
+        self,
+        entity: Entity,
+        detect_point: DetectPoint,
+        start_bucket: int,
+        end_bucket: int,
+        of: Collection[str] | None = None,
+    ) -> list[Relation]:
+        """It holds no calls."""
+        self._admit()
+        return []
 
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
         """It holds no segments."""

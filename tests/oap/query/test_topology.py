@@ -400,3 +400,7 @@ def test_what_is_asked_for_has_bounds(shelf):
     asked = " ".join(f"t{n}: getGlobalTopology(duration: $duration) {FIELDS}" for n in range(30))
     (error,) = shelf.errors(f"query ($duration: Duration!) {{ {asked} }}", duration=MORNING)
     assert "more than 6000" in error
+
+
+def test_a_storage_without_calls_has_an_empty_map(lasting_oap):
+    assert ask(lasting_oap, GLOBAL) == {"nodes": [], "calls": []}

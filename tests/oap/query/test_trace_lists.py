@@ -158,3 +158,22 @@ def test_segments_are_searched_by_tags_and_tags_are_proposed(shelf, eight, fresh
     )
     assert {"db.type", fresh} <= set(proposed["keys"])
     assert proposed["values"] == ["1", "2"]
+
+
+def test_segments_may_be_asked_for_by_the_names_of_whom_they_are_of(shelf, eight, fresh):
+    for name in ("a", "b"):
+        one = segment(fresh, f"i-{name}", f"/{name}", eight, 1, segment_id=f"{fresh}{name}")
+        shelf.put(one)
+    query = QUERY_TRACES.replace("TraceQueryCondition", "TraceQueryConditionByName")
+    query = query.replace("queryBasicTraces(", "queryBasicTracesByName(")
+
+    def by_name(**asked: Any) -> set[str]:
+        found = shelf.ask(query, condition=condition(**asked))["data"]["traces"]
+        return {trace["key"].removeprefix(fresh) for trace in found}
+
+    service = {"serviceName": fresh}
+    assert by_name(service=service) == {"a", "b"}
+    assert by_name(instance={**service, "instanceName": "i-a"}) == {"a"}
+    assert by_name(service=service, endpoint={**service, "endpointName": "/b"}) == {"b"}
+    assert by_name(service={**service, "layer": "VIRTUAL_DATABASE"}) == set()
+    assert shelf.errors(query) == ["the condition is missing"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.layers import layer_named
@@ -32,6 +33,18 @@ def tags(asked: Sequence[Mapping[str, str | None]]) -> Iterator[str]:
         if tag.get("value") is None:
             raise QueryError(f"the tag {tag['key']!r} needs a value to be searched for")
         yield f"{tag['key']}{TAG_SEPARATOR}{tag['value']}"
+
+
+def ids_of(condition: Mapping[str, Any]) -> dict[str, str]:
+    """The ids that a condition by names stands for, as one by ids has them."""
+    makers = {
+        "serviceId": ("service", service_id),
+        "serviceInstanceId": ("instance", instance_id),
+        "endpointId": ("endpoint", endpoint_id),
+    }
+    return {
+        field: made(condition[key]) for field, (key, made) in makers.items() if condition.get(key)
+    }
 
 
 def service_id(named: Mapping[str, str | None]) -> str:

@@ -68,6 +68,7 @@ CONNECTIONS_MAX = 512
 WEIGHTS = {
     "queryTrace": 500,
     "queryBasicTraces": 100,
+    "queryBasicTracesByName": 100,
     "queryTraceTagAutocompleteKeys": 100,
     "queryTraceTagAutocompleteValues": 100,
     "queryLogs": 500,

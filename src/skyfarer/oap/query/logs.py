@@ -80,7 +80,9 @@ class Logs:
     def page_by_name(
         self, condition: Mapping[str, Any] | None = None, debug: bool | None = None
     ) -> View:
-        return self.page(None if condition is None else {**condition, **_ids(condition)})
+        return self.page(
+            None if condition is None else {**condition, **conditions.ids_of(condition)}
+        )
 
     def tag_keys(self, duration: Mapping[str, str]) -> list[str]:
         return self._reader.log_tag_keys(Duration.of(duration).seconds, limits.TAGS_PROPOSED_MAX)
@@ -88,17 +90,6 @@ class Logs:
     def tag_values(self, tagKey: str, duration: Mapping[str, str]) -> list[str]:  # noqa: N803
         between = Duration.of(duration).seconds
         return self._reader.log_tag_values(tagKey, between, limits.TAGS_PROPOSED_MAX)
-
-
-def _ids(condition: Mapping[str, Any]) -> dict[str, str]:
-    makers = {
-        "serviceId": ("service", conditions.service_id),
-        "serviceInstanceId": ("instance", conditions.instance_id),
-        "endpointId": ("endpoint", conditions.endpoint_id),
-    }
-    return {
-        field: made(condition[key]) for field, (key, made) in makers.items() if condition.get(key)
-    }
 
 
 def _condition(condition: Mapping[str, Any]) -> LogCondition:

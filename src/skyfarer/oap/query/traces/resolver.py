@@ -33,6 +33,7 @@ class Traces:
     def table(self) -> dict[str, Callable[..., object]]:
         return {
             "queryBasicTraces": self.basic,
+            "queryBasicTracesByName": self.basic_by_name,
             "queryTrace": self.whole,
             "hasQueryTracesV2Support": lambda: False,
             "queryTraceTagAutocompleteKeys": self.tag_keys,
@@ -46,6 +47,13 @@ class Traces:
         asked, order = _condition(condition), _ORDERS[condition["queryOrder"]]
         found = self._reader.traces(asked, order, offset, limit) if limit else []
         return {"traces": [_basic(brief) for brief in found]}
+
+    def basic_by_name(
+        self, condition: Mapping[str, Any] | None = None, debug: bool | None = None
+    ) -> View:
+        return self.basic(
+            None if condition is None else {**condition, **conditions.ids_of(condition)}
+        )
 
     def whole(
         self,
