@@ -39,6 +39,7 @@ def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S
         ) from error
     finally:
         timer.cancel()
+        timer.join()  # it has the cursor, and a file is open as long as one of its cursors is
         timer.join()  # or it would keep the cursor, and with it the file, open for a moment
 
 
