@@ -18,7 +18,7 @@ from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions import ExpressionResult, Expressions, Series
 from skyfarer.oap.query.logs import Logs
 from skyfarer.oap.query.metadata import Metadata
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.topology import Topologies
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
@@ -41,13 +41,13 @@ class Resolvers:
         clock: Clock,
         zone: tzinfo,
         inventories: InventoryReader | None = None,
-        retention: Retention | None = None,
+        retention: DaysKept | None = None,
         dashboards: SavedDashboards | None = None,
     ) -> None:
         self._health = health
         self._clock = clock
         self._zone = zone
-        self._retention = retention or Retention()
+        self._retention = retention or DaysKept()
         self._metadata = Metadata(reader)
         self._dashboards = Dashboards(reader, dashboards or SavedDashboards(), clock)
         self._expressions = Expressions(reader, plan, zone)

@@ -16,7 +16,7 @@ from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.core.templates import TemplateTables
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.dashboards import SavedDashboards
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.server import QueryServer
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 
@@ -49,7 +49,7 @@ class QueryProvider(Provider):
             node.zone,
             plan=analysis.service(Plan),
             inventories=modules.find("storage").service(InventoryReader),
-            retention=Retention(node.config.recordDataTTL, node.config.metricsDataTTL),
+            retention=DaysKept(node.config.recordDataTTL, node.config.metricsDataTTL),
             dashboards=SavedDashboards(
                 modules.find("storage").service(TemplateTables), self._config.enableUpdateUITemplate
             ),
