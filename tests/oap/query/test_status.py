@@ -11,7 +11,7 @@ import pytest
 
 from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.query import QueryServer
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.clock import HandClock
@@ -28,7 +28,7 @@ def http() -> Iterator[httpx.Client]:
         *(socket.create_server(("127.0.0.1", 0)), reader, reader.ledger, health, Registry()),
         *(HandClock(0), UTC),
         plan=plan_of(shipped()),
-        retention=Retention(4, 9),
+        retention=DaysKept(4, 9),
         configuration={"core.provider": "default", "core.default.restPort": "12800"},
     )
     server.start()

@@ -20,7 +20,7 @@ from skyfarer.oap.query.metadata import Metadata
 from skyfarer.oap.query.metrics import Metrics
 from skyfarer.oap.query.metrics_v1 import MetricsV1
 from skyfarer.oap.query.metrics_v2 import MetricsV2
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.topology import Topologies
 from skyfarer.oap.query.traces import Traces
 from skyfarer.telemetry.health import Health
@@ -43,13 +43,13 @@ class Resolvers:
         clock: Clock,
         zone: tzinfo,
         inventories: InventoryReader | None = None,
-        retention: Retention | None = None,
+        retention: DaysKept | None = None,
         dashboards: SavedDashboards | None = None,
     ) -> None:
         self._health = health
         self._clock = clock
         self._zone = zone
-        self._retention = retention or Retention()
+        self._retention = retention or DaysKept()
         self._metadata = Metadata(reader)
         catalogue = Catalogue(plan)
         self._metrics = [

@@ -15,7 +15,7 @@ _COLD_RECORDS: Final = (
 
 
 @dataclass(frozen=True)
-class Retention:
+class DaysKept:
     """As `recordDataTTL` and `metricsDataTTL` say."""
 
     record_days: int = 3

@@ -24,7 +24,7 @@ from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.http import Door, Posts
 from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.status import Status
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.ledger import Ledger
@@ -78,7 +78,7 @@ class QueryServer:
         *,
         plan: Plan,
         inventories: InventoryReader | None = None,
-        retention: Retention | None = None,
+        retention: DaysKept | None = None,
         dashboards: SavedDashboards | None = None,
         configuration: Mapping[str, str] | None = None,
         posts: Posts | None = None,
@@ -93,7 +93,7 @@ class QueryServer:
         resolvers = Resolvers(reader, plan, health, clock, zone, *kept)
         self._engine = Engine(resolvers, registry, clock)
         self._posts = posts
-        self._status = Status(retention or Retention(), configuration or {})
+        self._status = Status(retention or DaysKept(), configuration or {})
         self._tls = tls
         self._nodes = nodes
         self._workers: ThreadPoolExecutor | None = None

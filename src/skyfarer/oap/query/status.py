@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 
 JSON = "application/json"
 COLD = "cold"
@@ -26,7 +26,7 @@ class Status:
     """Event loop only; nothing blocks. `configuration` is shown as it is: whoever makes it has
     masked what is secret."""
 
-    def __init__(self, retention: Retention, configuration: Mapping[str, str]) -> None:
+    def __init__(self, retention: DaysKept, configuration: Mapping[str, str]) -> None:
         self._retention = retention
         self._configuration = configuration
 

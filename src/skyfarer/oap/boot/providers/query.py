@@ -19,7 +19,7 @@ from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.core.templates import TemplateTables
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.dashboards import SavedDashboards
-from skyfarer.oap.query.retention import Retention
+from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.server import QueryServer
 from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 
@@ -53,7 +53,7 @@ class QueryProvider(Provider):
             node.zone,
             plan=analysis.service(Plan),
             inventories=storage.service(InventoryReader),
-            retention=Retention(kept.record_days, kept.metrics_days),
+            retention=DaysKept(kept.record_days, kept.metrics_days),
             dashboards=SavedDashboards(
                 storage.service(TemplateTables), self._config.enableUpdateUITemplate
             ),

@@ -168,7 +168,8 @@ class Topologies:
         if not called:
             return {}
         table = self._reader.aliases()
-        found = table.filter(pc.is_in(table["address"], value_set=pa.array(called, pa.string())))
+        address = table["address"]
+        found = table.filter(pc.is_in(address, value_set=pa.array(called, address.type)))
         pairs = zip(found["address"].to_pylist(), found["alias_service"].to_pylist(), strict=True)
         return dict(pairs)
 
