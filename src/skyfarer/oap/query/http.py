@@ -3,6 +3,7 @@
     POST /graphql        {"query", "variables", "operationName"} → 200 with data and errors
     GET  /healthcheck    200 when healthy, 503 when not
     GET  /status/ledger  accepted, delivered, queued, dropped by reason, balanced
+    GET, POST /prometheus/api/v1/…   PromQL (`promql.door`)
     POST /v3/… and more  what agents report (`Posts.paths`), passed on to the receiver as it comes,
                          and its answer back
 
@@ -32,6 +33,8 @@ from starlette.routing import Route
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.promql import Prometheus
+from skyfarer.oap.query.promql import door as promql
 from skyfarer.telemetry.health import NOT_STARTED, Health
 from skyfarer.telemetry.ledger import Ledger
 
@@ -64,12 +67,14 @@ class Door:
         health: Health,
         workers: Executor,
         posts: Posts | None = None,
+        prometheus: Prometheus | None = None,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._health = health
         self._workers = workers
         self._posts = posts
+        self._prometheus = prometheus
         self._waiting = 0
 
     def app(self) -> Starlette:
@@ -79,8 +84,15 @@ class Door:
                 Route("/healthcheck", self.healthcheck, methods=["GET"]),
                 Route("/status/ledger", self.ledger, methods=["GET"]),
                 *(Route(path, self.post, methods=["POST"]) for path in self._posted()),
+                *self._promql(),
             ]
         )
+
+    def _promql(self) -> list[Route]:
+        if self._prometheus is None:
+            return []
+        counting = self._engine.counting
+        return promql.routes(self._prometheus, counting, self._in_worker, _body)
 
     def _posted(self) -> tuple[str, ...]:
         return self._posts.paths if self._posts is not None else ()
@@ -138,11 +150,11 @@ class Door:
 
 
 class _TooLargeError(QueryError):
-    pass
+    status = 413
 
 
 class _NotNowError(QueryError):
-    pass
+    status = 503
 
 
 async def _body(http: HttpRequest) -> bytes:

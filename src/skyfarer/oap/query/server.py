@@ -19,7 +19,9 @@ from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine
+from skyfarer.oap.query.expressions.catalogue import Catalogue
 from skyfarer.oap.query.http import Door, Posts
+from skyfarer.oap.query.promql import Prometheus
 from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.telemetry.health import Health
@@ -81,6 +83,7 @@ class QueryServer:
         self._health = health
         resolvers = Resolvers(reader, plan, health, clock, zone, inventories)
         self._engine = Engine(resolvers, registry, clock)
+        self._prometheus = Prometheus(reader, Catalogue(plan), clock, zone)
         self._posts = posts
         self._tls = tls
         self._workers: ThreadPoolExecutor | None = None
@@ -89,7 +92,11 @@ class QueryServer:
 
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
-        door = Door(self._engine, self._ledger, self._health, self._workers, self._posts)
+        door = Door(
+            *(self._engine, self._ledger, self._health, self._workers),
+            posts=self._posts,
+            prometheus=self._prometheus,
+        )
         serving = Event()
         self._server = _Uvicorn(_config(door), serving, self._tls)
         self._thread = Thread(
