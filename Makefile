@@ -18,7 +18,7 @@ demo: $(VENV)/ready java ## start satellite, OAP and page with lively traffic (D
 	@$(BIN)/skyfarer demo --seconds $(DEMO_SECONDS)
 
 test: $(VENV)/ready java ## run everything: check, unit, contract and end-to-end tests
-	@sh tools/debian_packages.sh chromium chromium-driver etcd-server faketime libzookeeper-java postgresql strace xfsprogs
+	@sh tools/debian_packages.sh chromium chromium-driver etcd-server faketime libzookeeper-java postgresql prometheus strace xfsprogs
 	@$(BIN)/python tools/run_tests.py
 
 check: $(VENV)/ready ## format, lint and type checks

@@ -22,10 +22,11 @@ from graphql import (
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.oap.query import limits, schema
+from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.telemetry.metrics import Registry
-from skyfarer.telemetry.table import QUERY_REQUESTS, QUERY_SECONDS
+from skyfarer.telemetry.table import QUERY_REQUESTS
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class Engine:
 
     def __init__(self, resolvers: Resolvers, registry: Registry, clock: Clock) -> None:
         self._registry = registry
-        self._clock = clock
+        self.counting = Counting(registry, clock)
         self._schema = schema.bound_to(
             self._table(resolvers.table()), self._table(resolvers.changes())
         )
@@ -95,18 +96,8 @@ class Engine:
 
     def _counted(self, name: str, resolve: Callable[..., object]) -> Callable[..., object]:
         def call(_root: object, _info: object, **arguments: Any) -> object:
-            outcome, started_s = "failed", self._clock.monotonic_s()
-            try:
-                answer = resolve(**arguments)
-                outcome = "ok"
-            except QueryError:
-                outcome = "refused"
-                raise
-            finally:
-                spent_s = self._clock.monotonic_s() - started_s
-                self._registry.inc(QUERY_SECONDS, spent_s, operation=name)
-                self._registry.inc(QUERY_REQUESTS, operation=name, outcome=outcome)
-            return answer
+            with self.counting.of(name):
+                return resolve(**arguments)
 
         return call
 

@@ -5,6 +5,7 @@
     GET  /status/ledger         accepted, delivered, queued, dropped by reason, balanced
     GET  /status/cluster/nodes  {"nodes": [{"host", "port", "self"}]}, in the order of all
     GET  /status/config/ttl, /debugging/config/dump  how this node is configured (`status`)
+    GET, POST /prometheus/api/v1/…  PromQL (`promql.door`)
     POST /v3/… and more         what agents report (`Posts.paths`), passed on to the receiver as it
                                 comes, and its answer back
 
@@ -35,6 +36,8 @@ from skyfarer.oap.core.cluster import Node, in_order
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.promql import Prometheus
+from skyfarer.oap.query.promql import door as promql
 from skyfarer.oap.query.status import JSON, Handler, Status
 from skyfarer.telemetry.health import NOT_STARTED, Health
 from skyfarer.telemetry.ledger import Ledger
@@ -71,6 +74,7 @@ class Door:
         posts: Posts | None = None,
         status: Status | None = None,
         nodes: Callable[[], Iterable[Node]] = tuple,
+        prometheus: Prometheus | None = None,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
@@ -79,6 +83,7 @@ class Door:
         self._posts = posts
         self._status = status
         self._nodes = nodes
+        self._prometheus = prometheus
         self._waiting = 0
 
     def app(self) -> Starlette:
@@ -93,8 +98,15 @@ class Door:
                 ),
                 Route("/status/cluster/nodes", self.nodes, methods=["GET"]),
                 *(Route(path, self.post, methods=["POST"]) for path in self._posted()),
+                *self._promql(),
             ]
         )
+
+    def _promql(self) -> list[Route]:
+        if self._prometheus is None:
+            return []
+        counting = self._engine.counting
+        return promql.routes(self._prometheus, counting, self._in_worker, _body)
 
     def _posted(self) -> tuple[str, ...]:
         return self._posts.paths if self._posts is not None else ()
@@ -169,11 +181,11 @@ class Door:
 
 
 class _TooLargeError(QueryError):
-    pass
+    status = 413
 
 
 class _NotNowError(QueryError):
-    pass
+    status = 503
 
 
 async def _body(http: HttpRequest) -> bytes:

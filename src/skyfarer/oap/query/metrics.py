@@ -6,13 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from skyfarer.oap.core.storage import Reader
-from skyfarer.oap.query import limits
+from skyfarer.oap.query import patterns
 from skyfarer.oap.query.durations import Duration
-from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.expressions import Expressions
 from skyfarer.oap.query.expressions.arithmetic import text
 from skyfarer.oap.query.expressions.catalogue import CATALOGS, Catalogue, MetricsType
@@ -54,25 +50,13 @@ class Metrics:
 
     def all(self, regex: str | None = None) -> list[View]:
         found = list(self._catalogue)
-        fits = _fits([one.name for one in found], regex) if regex else [True] * len(found)
+        names = [one.name for one in found]
+        fits = patterns.fits(names, regex) if regex else [True] * len(found)
         return [
             {"name": one.name, "type": one.type.value, "catalog": CATALOGS[one.kind]}
             for one, fit in zip(found, fits, strict=True)
             if fit
         ]
-
-
-def _fits(names: list[str], regex: str) -> list[bool]:
-    """By RE2, which Arrow has: a pattern of Python's could take for ever."""
-    if len(regex) > limits.REGEX_CHARS_MAX:
-        raise QueryError(f"a pattern has at most {limits.REGEX_CHARS_MAX} characters")
-    try:
-        pc.match_substring_regex(pa.array([""]), regex)
-        fits = pc.match_substring_regex(pa.array(names, pa.string()), rf"\A(?:{regex})\z")
-    except pa.ArrowInvalid as error:
-        raise QueryError(f"{regex!r} is no regular expression: {error}") from error
-    found: list[bool] = fits.to_pylist()
-    return found
 
 
 def _result(result: Result) -> View:

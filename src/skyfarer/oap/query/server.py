@@ -21,7 +21,9 @@ from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.dashboards import SavedDashboards
 from skyfarer.oap.query.engine import Engine
+from skyfarer.oap.query.expressions.catalogue import Catalogue
 from skyfarer.oap.query.http import Door, Posts
+from skyfarer.oap.query.promql import Prometheus
 from skyfarer.oap.query.protocol import ImpatientProtocol
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.oap.query.retention import DaysKept
@@ -92,6 +94,7 @@ class QueryServer:
         kept = (inventories, retention, dashboards)
         resolvers = Resolvers(reader, plan, health, clock, zone, *kept)
         self._engine = Engine(resolvers, registry, clock)
+        self._prometheus = Prometheus(reader, Catalogue(plan), clock, zone)
         self._posts = posts
         self._status = Status(retention or DaysKept(), configuration or {})
         self._tls = tls
@@ -103,13 +106,11 @@ class QueryServer:
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
         door = Door(
-            self._engine,
-            self._ledger,
-            self._health,
-            self._workers,
-            self._posts,
-            self._status,
-            self._nodes,
+            *(self._engine, self._ledger, self._health, self._workers),
+            posts=self._posts,
+            status=self._status,
+            nodes=self._nodes,
+            prometheus=self._prometheus,
         )
         serving = Event()
         self._server = _Uvicorn(_config(door), serving, self._tls)

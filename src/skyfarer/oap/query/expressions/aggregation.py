@@ -66,7 +66,8 @@ def _merged(
     values = []
     for at_one_point in zip(*(one.values for one in group), strict=True):
         numbers = [value.number for value in at_one_point if value.number is not None]
-        values.append(Value(reduce(numbers) if numbers else None, at_one_point[0].id))
+        known = (value.id for value in at_one_point if value.id is not None)
+        values.append(Value(reduce(numbers) if numbers else None, next(known, None)))
     return Series(labels, tuple(values))
 
 

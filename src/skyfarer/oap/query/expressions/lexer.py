@@ -36,21 +36,23 @@ class Token:
 
 
 _SHOWN_CHARS: Final = 40
-_TOKEN: Final = re.compile(
+_COMMON: Final = (
     r"(?P<blank>[ \t\r\n]+)"
     r"|(?P<DECIMAL>[0-9]+\.[0-9]+(?![A-Za-z0-9_.]))"
     r"|(?P<WHOLE>[0-9]+(?![A-Za-z0-9_]))"
     r"|(?P<NAME>[A-Za-z0-9_]+)"
     r"|'(?P<single>[^']*)'"
     r'|"(?P<double>[^"]*)"'
-    r"|(?P<SIGN>==|!=|<=|>=|&&|\|\||[-+*/%<>=(){},])"
 )
+MQE: Final = re.compile(_COMMON + r"|(?P<SIGN>==|!=|<=|>=|&&|\|\||[-+*/%<>=(){},])")
+PROMQL: Final = re.compile(_COMMON + r"|(?P<SIGN>==|!=|<=|>=|=~|!~|[-+*/%<>=(){},\[\]])")
+"""The signs that each of the two languages has."""
 _KINDS: Final = {"single": Kind.TEXT, "double": Kind.TEXT} | {
     name: Kind[name] for name in ("DECIMAL", "WHOLE", "NAME", "SIGN")
 }
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str, language: re.Pattern[str] = MQE) -> list[Token]:
     """Always ends with END. Raises a Mistake at what begins no token."""
     if len(text) > limits.EXPRESSION_CHARS_MAX:
         raise Mistake(
@@ -60,7 +62,7 @@ def tokens(text: str) -> list[Token]:
         )
     found, at = [], 0
     while at < len(text):
-        match = _TOKEN.match(text, at)
+        match = language.match(text, at)
         if match is None:
             raise Mistake(_place(text, at), _unreadable(text[at]))
         group = match.lastgroup or "blank"
