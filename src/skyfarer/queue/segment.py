@@ -122,8 +122,8 @@ class Segment:
     def put(self, kind: int, payload: bytes | memoryview, length: int) -> bool:
         """`place` and `enter` of one record, in the fewest steps; False where it does not fit.
 
-        Half of what an append costs beside its write is here, hence the local `pwrite`: Python
-        looks for a method of that name each time it is called as an attribute.
+        Hence the local `pwrite`: called as an attribute it would be looked for among the methods
+        each time, which Python 3.11 does not learn to spare.
         """
         start, slot, at = self._start, self._slot, self._at
         end = start + length

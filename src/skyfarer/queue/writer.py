@@ -111,7 +111,7 @@ class Writer:
                 and segment.put(kind, payload, length)
             ):
                 self.writing = writing = sequence + 1
-                shown = self._shown  # `Waker.show`, in place: a call costs as much as the stores
+                shown = self._shown  # `Waker.show`, in place: it spares a call
                 shown[0] = shown[1] = writing
                 if self._sleeping[0]:
                     assert self._waker is not None
