@@ -68,6 +68,27 @@ class TraceContract:
         assert {brief.segment_id for page in pages for brief in page} == {f"s{n}" for n in range(5)}
         assert storage.traces(TraceCondition(), TraceOrder.START_TIME, 5, 2) == []
 
+    def test_pages_over_several_days_are_those_of_one_list(self, storage: Any) -> None:
+        day, latencies = 86_400_000, (5, 9, 0, 9, 7, 5, 9, 3, 7, 0, 9, 1)
+        rows = [
+            segment(f"s{n:02}", NOON + n % 4 * day + n // 8, latency=latency)
+            for n, latency in enumerate(latencies)
+        ]
+        storage.apply(batch(0, len(rows), rows))
+        orders = {TraceOrder.START_TIME: "start_time", TraceOrder.DURATION: "latency"}
+        for order, column in orders.items():
+            whole = sorted(rows, key=lambda row: (-row[column], row["segment_id"]))
+            for size in (1, 3, 5, 12, 99):
+                pages = [
+                    storage.traces(TraceCondition(), order, start, size)
+                    for start in range(0, len(rows), size)
+                ]
+                listed = [brief.segment_id for page in pages for brief in page]
+                assert listed == [row["segment_id"] for row in whole]
+        assert found(storage, TraceOrder.DURATION, latency_max_ms=5, latency_min_ms=1) == [
+            *("s00", "s05", "s07", "s11"),
+        ]
+
     def test_each_condition_tells_segments_apart(self, storage: Any) -> None:
         other = {"service": "cart", "instance": "cart-1", "endpoint": "/add", "trace_id": "u"}
         rows = [segment("a"), segment("b", **other, latency=99, is_error=True)]

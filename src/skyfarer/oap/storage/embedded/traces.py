@@ -7,7 +7,8 @@ selection by trace stands alone and is sorted afterwards.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import duckdb
@@ -27,6 +28,12 @@ _TESTS = {
     "latency_min_ms": "latency >= $latency_min_ms",
     "latency_max_ms": "latency <= $latency_max_ms",
     "is_error": "is_error = $is_error",
+}
+
+
+_PLACES: Mapping[TraceOrder, Callable[[SegmentBrief], tuple[int, str]]] = {
+    TraceOrder.START_TIME: lambda brief: (-brief.start_time, brief.segment_id),
+    TraceOrder.DURATION: lambda brief: (-brief.latency, brief.segment_id),
 }
 
 
@@ -51,17 +58,18 @@ class TraceReads(ABC):
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
-        tests, values = asked(condition, _TESTS, condition.tags)
-        cursor, found = self._cursor(), list[SegmentBrief]()
+        cursor, found, wanted = self._cursor(), list[SegmentBrief](), offset + limit
         with bounded(cursor):
             tables = schema.day_tables(cursor, schema.SEGMENT, condition.between)
             for some in _in_turn(tables, condition, order):
-                left = offset + limit - len(found)
-                query = _selection(some, tests, condition, order)
-                rows = cursor.execute(query, {**values, "limit": left}).fetchall()
-                found += [SegmentBrief(*row) for row in rows]
-                if len(found) >= offset + limit:
+                found += _searched(cursor, some, condition, order, wanted)
+                found = sorted(found, key=_PLACES[order])[:wanted]
+                if len(found) < wanted:
+                    continue
+                if order is TraceOrder.START_TIME or not found:
                     break
+                least = max(condition.latency_min_ms or 0, found[-1].latency)
+                condition = replace(condition, latency_min_ms=least)
         return found[offset:]
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
@@ -78,21 +86,33 @@ class TraceReads(ABC):
 def _in_turn(
     tables: Sequence[str], condition: TraceCondition, order: TraceOrder
 ) -> list[Sequence[str]]:
-    """Tables to be searched together, until the page is full: by time a day is before the next one,
-    and the newest mostly has all that is wanted. A trace is found by an index, in all at once."""
-    if order is TraceOrder.START_TIME and condition.trace_id is None:
+    """Tables to be searched together. By time a day is before the next one, and the newest mostly
+    has all that is wanted; by duration it leaves little that the others could have to be slower. A
+    trace is found by an index, in all at once."""
+    if condition.trace_id is not None or len(tables) <= 1:
+        return [tables] if tables else []
+    if order is TraceOrder.START_TIME:
         return [[table] for table in reversed(tables)]
-    return [tables] if tables else []
+    return [tables[-1:], tables[:-1]]
 
 
-def _selection(
-    tables: Sequence[str], tests: Sequence[str], condition: TraceCondition, order: TraceOrder
-) -> str:
+def _searched(
+    cursor: duckdb.DuckDBPyConnection,
+    tables: Sequence[str],
+    condition: TraceCondition,
+    order: TraceOrder,
+    limit: int,
+) -> list[SegmentBrief]:
+    tests, values = asked(condition, _TESTS, condition.tags)
     where = " AND ".join(tests)
     days = (f"SELECT {_BRIEF} FROM {table} WHERE {where}" for table in tables)
     alone = "MATERIALIZED" if condition.trace_id is not None else "NOT MATERIALIZED"
-    return f"""WITH found AS {alone} ({" UNION ALL ".join(days)})
-        FROM found ORDER BY {order.value} DESC, segment_id LIMIT $limit"""
+    rows = cursor.execute(
+        f"""WITH found AS {alone} ({" UNION ALL ".join(days)})
+        FROM found ORDER BY {order.value} DESC, segment_id LIMIT $limit""",
+        {**values, "limit": limit},
+    )
+    return [SegmentBrief(*row) for row in rows.fetchall()]
 
 
 def _found(cursor: duckdb.DuckDBPyConnection, trace_id: str, segments_max: int) -> list[_Found]:
