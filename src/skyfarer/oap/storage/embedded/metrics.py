@@ -34,6 +34,7 @@ from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
+PREFIX: Final = "metrics_"
 KEYS: Final = ("entity_id", "time_bucket")
 _ARROW_TYPES: Final = {
     "BIGINT": pa.int64(),
@@ -75,10 +76,14 @@ class MetricReads(ABC):
         return found
 
 
-def table_of(source: str, day: int) -> str:
+def model_of(source: str) -> str:
     """KeyError for what is no source."""
     ENTITIES[source]
-    return f"metrics_{_WORDS.sub('_', source).lower()}_{day:08d}"
+    return f"{PREFIX}{_WORDS.sub('_', source).lower()}"
+
+
+def table_of(source: str, day: int) -> str:
+    return f"{model_of(source)}_{day:08d}"
 
 
 def merge(

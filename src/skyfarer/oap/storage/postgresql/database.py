@@ -21,8 +21,9 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks
+from skyfarer.oap.storage.postgresql import aliases, expiry, inventory, parked, schema, tasks
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
+from skyfarer.oap.storage.postgresql.expiry import Expiry
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
@@ -60,12 +61,12 @@ search is long enough to be compiled first."""
 _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 
-_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL)
+_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL, expiry.DDL)
 
 
-class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
-    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
-    one database, in the schema that the connection finds first."""
+class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, Expiry):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
+    DayTables) on one database, in the schema that the connection finds first."""
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 T = TypeVar("T")
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
+PREFIX: Final = "metrics_"
 PAGE_PERCENT: Final = 50
 _ANY: Final = 2**31 - 1
 _ARROW_TYPES: Final = {"text[]": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
@@ -54,7 +55,7 @@ class Wide:
 def table_of(source: str, day: int) -> str:
     """KeyError for what is no source."""
     ENTITIES[source]
-    return f"metrics_{_WORDS.sub('_', source).lower()}_{day:08d}"
+    return f"{PREFIX}{_WORDS.sub('_', source).lower()}_{day:08d}"
 
 
 def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
