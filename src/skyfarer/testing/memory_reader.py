@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import tzinfo
 from threading import Event
 
+import pyarrow as pa
+
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.events import EventCondition, StoredEvent
@@ -117,6 +119,25 @@ class MemoryReader:
             if start_bucket <= bucket <= end_bucket
         )
         return {bucket: row for bucket, row in wanted if row}
+
+    def rows(
+        self,
+        source: str,
+        columns: Sequence[str],
+        start_bucket: int,
+        end_bucket: int,
+        service_id: str | None = None,
+    ) -> pa.Table:
+        self._admit()
+        found = [
+            {"entity_id": entity_id, "time_bucket": bucket, **{n: row.get(n) for n in columns}}
+            for (of, entity_id), rows in list(self._rows.items())
+            if of == source and (service_id is None or f"{entity_id}_".startswith(f"{service_id}_"))
+            for bucket, row in list(rows.items())
+            if start_bucket <= bucket <= end_bucket
+        ]
+        keys = {"entity_id": pa.string(), "time_bucket": pa.int64()}
+        return pa.Table.from_pylist(found) if found else pa.schema(keys).empty_table()
 
     def relations(
         self,

@@ -21,8 +21,17 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks, templates
+from skyfarer.oap.storage.postgresql import (
+    aliases,
+    expiry,
+    inventory,
+    parked,
+    schema,
+    tasks,
+    templates,
+)
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
+from skyfarer.oap.storage.postgresql.expiry import Expiry
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
@@ -63,12 +72,15 @@ _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 _FIXED: Final = (
     *(schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL, templates.DDL),
+    expiry.DDL,
 )
 
 
-class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates):
+class PostgresStorage(
+    Reads, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates, Expiry
+):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
-    TemplateTables) on one database, in the schema that the connection finds first."""
+    TemplateTables, DayTables) on one database, in the schema that the connection finds first."""
 
     def __init__(
         self,

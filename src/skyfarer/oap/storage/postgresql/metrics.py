@@ -36,6 +36,7 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 T = TypeVar("T")
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
+PREFIX: Final = "metrics_"
 PAGE_PERCENT: Final = 50
 FEW_BELOW: Final = 10**11
 """Hours and days are smaller numbers. Those of all entities are found by an index, which minutes
@@ -57,7 +58,7 @@ class Wide:
 def table_of(source: str, day: int) -> str:
     """KeyError for what is no source."""
     ENTITIES[source]
-    return f"metrics_{_WORDS.sub('_', source).lower()}_{day:08d}"
+    return f"{PREFIX}{_WORDS.sub('_', source).lower()}_{day:08d}"
 
 
 def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
