@@ -50,7 +50,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "pyspark": ("oap.pipeline",),
     "py4j": ("oap.pipeline",),
     "ptars": ("oap.pipeline",),
-    "pyarrow": ("oap",),
+    "pyarrow": ("oap", "testing.memory_reader"),
     "numpy": ("oap",),
     "duckdb": ("oap.storage.embedded",),
     "psycopg": ("oap.storage.postgresql",),
