@@ -163,7 +163,7 @@ class SharedCoordinatorContract(CoordinatorContract):
         second.end()
         sees(first, A)
 
-    def test_one_that_was_stopped_for_too_long_knows_and_comes_back(
+    def test_c04_one_that_was_stopped_for_too_long_knows_and_comes_back(
         self, join: Join, member: Callable[[Node], Member]
     ) -> None:
         first, second = join(), member(B)
@@ -182,7 +182,7 @@ class SharedCoordinatorContract(CoordinatorContract):
         eventually(lambda: second.standing()["selves"] == [B.name], WAIT_S, "it knows")
         assert second.standing()["renewals"] >= 1
 
-    def test_a_registry_that_is_restarted_has_them_all_again(
+    def test_c03_a_registry_that_is_restarted_has_them_all_again(
         self, join: Join, server: Server
     ) -> None:
         first, second = self._two(join)
@@ -193,7 +193,7 @@ class SharedCoordinatorContract(CoordinatorContract):
         sees(first, A, B)
         sees(second, A, B)
 
-    def test_a_registry_that_was_emptied_is_told_anew(self, join: Join, server: Server) -> None:
+    def test_c03_a_registry_that_was_emptied_is_told_anew(self, join: Join, server: Server) -> None:
         first, second = self._two(join)
         server.kill()
         server.wipe()

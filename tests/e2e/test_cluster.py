@@ -131,7 +131,7 @@ def test_an_address_that_is_everywhere_is_a_mistake_of_the_configuration(tmp_pat
     )
 
 
-def test_agents_report_on_while_the_coordinator_is_lost_and_emptied(
+def test_c03_agents_report_on_while_the_coordinator_is_lost_and_emptied(
     oap: Oap, etcd: EtcdServer
 ) -> None:
     """None of the calls may fail: whoever receives knows nothing of coordinators."""
