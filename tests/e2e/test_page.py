@@ -31,7 +31,8 @@ pytestmark = pytest.mark.e2e
 
 MINUTES = 26
 TRACES_A_MINUTE = 40
-CHARTS = (".chart-service_cpm canvas", ".chart-service_resp_time canvas")
+METRICS = ("service_cpm", "service_resp_time", "service_percentile", "service_sla")
+CHARTS = tuple(f".chart-{metric} canvas" for metric in METRICS)
 
 CALLS = {"gateway → order", "order → stock"}
 
@@ -100,6 +101,12 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     for chart in CHARTS:
         browser.wait_for("a drawn chart", lambda chart=chart: browser.ink(chart) > 500)
     assert browser.text(".detail-name") == "order"
+    for table in ("slow", "busy"):
+        browser.wait_for(
+            "its endpoints",
+            lambda table=table: "POST:/orders" in browser.text(f".{table}-endpoints"),
+        )
+    assert "order-1" in browser.text(".instances")
     browser.wait_for("the ledger", lambda: f"{ledger['accepted']:,}" in browser.text(".ledger"))
     eventually(lambda: "balanced" in browser.text(".ledger"), 10, "a balanced ledger on the page")
     shots = Path(os.environ.get("SKYFARER_SHOTS", tmp_path))

@@ -7,7 +7,7 @@ whose count is still growing, is an open dot beside it, so that it does not look
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,15 +25,19 @@ _SPARK_WIDTH, _SPARK_HEIGHT = 84, 26
 
 @dataclass(frozen=True)
 class Look:
-    """`unit` follows a value in the tooltip; `growing` marks counts that a minute adds up."""
+    """`unit` follows a value in the tooltip; `growing` marks counts that a minute adds up; `most`
+    is the end of the axis."""
 
     name: str
     colour: str
     unit: str
     growing: bool
+    most: int | None = None
 
 
 CALLS = Look("Calls per minute", "#4a70e8", "", growing=True)
+SUCCESS = Look("Success rate", "#1a9a6c", " %", growing=False, most=100)
+PERCENTILE = Look("Percentiles", "#9a5fd0", " ms", growing=False)
 LATENCY = Look("Response time", "#9a5fd0", " ms", growing=False)
 
 
@@ -45,9 +49,27 @@ def options(look: Look, minutes: Sequence[datetime], series: Series) -> Options:
         "grid": {"left": 4, "right": 14, "top": 14, "bottom": 2, "containLabel": True},
         "tooltip": _tooltip(look),
         "xAxis": _time_axis(minutes),
-        "yAxis": _value_axis(),
+        "yAxis": _value_axis() | ({"max": look.most} if look.most else {}),
         "series": [_line(look, full), _open_dot(look, growing)],
     }
+
+
+def lines(look: Look, minutes: Sequence[datetime], named: Mapping[str, Series]) -> Options:
+    """Several series in shades of one colour, the last one strongest, with their names."""
+    drawn = [
+        {
+            **_line(look, series.values),
+            "name": name,
+            "areaStyle": None,
+            "lineStyle": {"width": 2, "color": look.colour, "opacity": (place + 1) / len(named)},
+        }
+        for place, (name, series) in enumerate(named.items())
+    ]
+    chart = options(look, minutes, Series())
+    tooltip = {**_tooltip(look), ":formatter": None, "valueFormatter": None}
+    tooltip = {key: value for key, value in tooltip.items() if value is not None}
+    legend = {"top": 0, "right": 8, "itemHeight": 6, "textStyle": {"color": _MUTED}}
+    return {**chart, "tooltip": tooltip, "legend": legend, "series": drawn}
 
 
 def _split(values: Values) -> tuple[Values, Values]:

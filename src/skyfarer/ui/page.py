@@ -6,6 +6,7 @@ from nicegui import ui
 
 from skyfarer.ui.api import OapClient, Status, Wanted
 from skyfarer.ui.boxes import box
+from skyfarer.ui.dashboard import Dashboard, dashboard
 from skyfarer.ui.detail import ServiceDetail
 from skyfarer.ui.frame import Page, told
 from skyfarer.ui.model import Overview
@@ -13,7 +14,7 @@ from skyfarer.ui.services import ServiceList
 from skyfarer.ui.states import Empty
 
 
-class ServicesPage(Page[Overview]):
+class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     path = "/"
 
     def __init__(self, client: OapClient, service: str) -> None:
@@ -32,17 +33,21 @@ class ServicesPage(Page[Overview]):
         for part in (self._empty.element, self._work, self._missing):
             part.set_visibility(False)
 
-    async def find(self, status: Status) -> Overview | None:
+    async def find(self, status: Status) -> tuple[Overview, Dashboard | None] | None:
         wanted = self._wanted
         overview = await self._client.overview(status.time, wanted)
-        return overview if wanted == self._wanted else None
+        whole = None
+        if overview.selected is not None:
+            whole = await dashboard(self._client, status.time, overview.selected)
+        return (overview, whole) if wanted == self._wanted else None
 
-    def show(self, found: Overview) -> None:
+    def show(self, both: tuple[Overview, Dashboard | None]) -> None:
+        found, whole = both
         anyone = bool(found.total or self._wanted.filter or found.selected)
         self._empty.element.set_visibility(not anyone)
         self._work.set_visibility(anyone)
         self._list.show(found)
-        self._detail.show(found)
+        self._detail.show(found, whole)
         self._detail_box.set_visibility(found.selected is not None)
         missing = anyone and found.selected is None and bool(self._wanted.selected)
         self._missing.set_visibility(missing)

@@ -1,0 +1,42 @@
+"""Small tables: a title, and rows of a name with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nicegui import ui
+
+from skyfarer.ui.boxes import box
+
+
+class SmallTable:
+    """Drawn anew only when its rows have changed."""
+
+    def __init__(self, title: str, name: str, heads: Sequence[str]) -> None:
+        self._shown: Sequence[Sequence[str]] | None = None
+        self._heads = heads
+        with box("panel", "small-table", name):
+            with box("panel-head"):
+                ui.label(title).classes("panel-title")
+            self._body = box("small-rows")
+
+    def show(self, rows: Sequence[Sequence[str]]) -> None:
+        """Each a name and as many figures as there are heads."""
+        if rows == self._shown:
+            return
+        self._shown = rows
+        self._body.clear()
+        with self._body:
+            if not rows:
+                ui.label("none in this time").classes("muted small-none")
+                return
+            self._line(("", *self._heads), "muted")
+            for row in rows:
+                self._line(row, "")
+
+    def _line(self, cells: Sequence[str], tone: str) -> None:
+        with box("small-row", tone):
+            name, *figures = cells
+            ui.label(name).classes("small-name")
+            for figure in figures:
+                ui.label(figure).classes("small-figure")
