@@ -16,7 +16,7 @@ from contracts.expiry_contract import (
 from contracts.storage_contract import batch, delta
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept
-from skyfarer.oap.storage.postgresql import PostgresStorage
+from skyfarer.oap.storage.postgresql import PostgresStorage, schema
 
 
 class TestPostgresExpiry(ExpiryContract):
@@ -45,18 +45,23 @@ def test_what_every_model_stores_is_listed_and_nothing_else(storage: PostgresSto
     relation = delta(minute=at(OLD) // 60_000, from_service="web", detect_point="SERVER")
     metrics = batch(1, 2, deltas=[relation]).metrics
     storage.apply(batch(1, 2, metrics={"ServiceRelation": metrics["Service"]}))
-    with storage._reading() as cursor:
-        cursor.execute(
-            """SELECT count(*) FROM pg_class WHERE relkind = 'r'
-            AND relnamespace = current_schema()::regnamespace AND relname LIKE %s""",
-            ["%_20261113"],
-        )
-        ((made,),) = cursor.fetchall()
-    assert len(storage.day_tables()) == made - 1
+    listed = {f"{one.model}_{one.day}" for one in storage.day_tables()}
+    assert _of_day(storage, OLD) - listed == {"mine_20261113", "segment_data_20261113"}
     lease = held(storage)
     for model in ("mine", "source_offset"):
         with pytest.raises(PermanentError, match="is no table of a day"):
             storage.drop(lease, DayTable(model, OLD, Kept.RECORD))
+
+
+def test_the_bytes_of_segments_go_with_them(storage: PostgresStorage) -> None:
+    storage.apply(everything(OLD))
+    assert storage.drop(held(storage), DayTable("segment", OLD, Kept.RECORD))
+    assert not any(name.startswith("segment_") for name in _of_day(storage, OLD))
+
+
+def _of_day(storage: PostgresStorage, day: int) -> set[str]:
+    with storage._reading() as cursor:
+        return {name for name in schema.present(cursor) if name.endswith(f"_{day}")}
 
 
 def test_a_batch_whose_table_is_dropped_under_it_is_refused_whole(

@@ -9,6 +9,7 @@ Several OAPs may write to one database (`writes`).
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -119,7 +120,7 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, Exp
             timeout=POOL_S,
             reconnect_timeout=CONNECT_S,
             configure=configure,
-            check=ConnectionPool.check_connection,
+            check=_check,
             open=False,
         )
         pool.open()
@@ -138,6 +139,21 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, Exp
             yield cursor
 
     @contextmanager
+    def _looking_up(self) -> Iterator[Cursor]:
+        """As `_reading`, but each statement has a snapshot of its own: two ways to the server and
+        back are saved, which is much for what is found at once."""
+        if self._readers is None:
+            raise PermanentError("the storage is not started")
+        with told_of_reading(self._read_timeout_s), self._readers.connection() as connection:
+            connection.autocommit = True
+            try:
+                with connection.cursor(binary=True) as cursor:
+                    yield cursor
+            finally:
+                if not connection.closed:
+                    connection.autocommit = False
+
+    @contextmanager
     def _transaction(self) -> Iterator[Cursor]:
         """A cursor whose work is durable when the block ends, and undone when it raises."""
         if self._writers is None:
@@ -148,6 +164,15 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, Exp
             connection.cursor(binary=True) as cursor,
         ):
             yield cursor
+
+
+def _check(connection: psycopg.Connection[Any]) -> None:
+    """A server that has ended left its farewell or an end of file to be read: only then is the way
+    there and back worth it."""
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    if waiting.poll(0):
+        ConnectionPool.check_connection(connection)
 
 
 def _read_only(timeout_s: float) -> Any:

@@ -37,11 +37,14 @@ _NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
 _RECORDS: Final = frozenset(
     (
-        *(segments.NAME, segments.DATA, segments.UNSAMPLED, schema.RECORD),
+        *(segments.NAME, segments.UNSAMPLED, schema.RECORD),
         *(tags.NAME, logs.NAME, events.NAME),
         *(what.value for what in Slow),
     )
 )
+
+_PARTS: Final = {segments.NAME: (segments.DATA,)}
+"""Model → tables that go with its own, in one transaction: half of it could not be read."""
 
 
 class Expiry(ABC):
@@ -87,18 +90,20 @@ class Expiry(ABC):
         name = f"{table.model}_{table.day:08d}"
         if _day_table(name) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
+        names = [name, *(f"{part}_{table.day:08d}" for part in _PARTS.get(table.model, ()))]
         with self._applying:
             with self._transaction() as cursor:
                 schema.take(cursor, schema.Lock.SCHEMA)
                 there = name in schema.present(cursor)
-                cursor.execute(f"DROP TABLE IF EXISTS {name}")
+                cursor.execute(f"DROP TABLE IF EXISTS {', '.join(names)}")
                 cursor.execute(
                     """INSERT INTO expired_through AS t VALUES (%s, %s)
                     ON CONFLICT (model) DO UPDATE SET day = greatest(t.day, excluded.day)""",
                     [table.model, table.day],
                 )
                 _check(cursor, lease)  # last: to drop, it may have waited for readers
-            self._tables.pop(name, None)
+            for one in names:
+                self._tables.pop(one, None)
             self._seen = Seen()
         return there
 
