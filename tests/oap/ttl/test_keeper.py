@@ -188,7 +188,7 @@ def test_c05_a_node_that_has_lost_the_lease_between_two_models_stops_there() -> 
     rig.tables.before_drop = meanwhile  # type: ignore[method-assign]
     run = rig.period()
     assert (len(run.failed), run.dropped, run.left) == (1, (), 2)
-    assert "has held it since; segment is left to it" in run.why
+    assert "has held it since; segment of 20261101 and what follows is left to it" in run.why
 
 
 @pytest.mark.parametrize("ahead_ms", [3_600_000, DAY_MS, 365 * DAY_MS])
@@ -235,20 +235,36 @@ def test_t05_the_bound_of_a_run_is_lifted_by_force_alone() -> None:
 
 
 def test_t08_one_model_that_fails_stops_no_other_and_is_named() -> None:
-    rig = Rig(*old("event"), *old("log", 20261101, 20261102), *old("segment"))
+    days = range(20261101, 20261109)
+    rig = Rig(*old("event"), *old("log", *days), *old("segment"))
     rig.tables.broken = {"log"}
     run = rig.period()
     assert run.dropped == (*old("event"), *old("segment"))
-    assert run.failed == ((old("log")[0], "PermanentError: log is broken"),)
-    assert run.left == 2
-    assert rig.registry.value(table.TTL_FAILURES, model="log") == 1
+    said = "PermanentError: log is broken"
+    assert run.failed == tuple((one, said) for one in old("log", *days[:2]))
+    assert run.left == 8
+    assert rig.registry.value(table.TTL_FAILURES, model="log") == 2
     for _ in range(ALARM_PERIODS):
         rig.period()
-    assert "2 expired tables; PermanentError: log is broken" in rig.health.details()
+    assert f"8 expired tables; {said}" in rig.health.details()
     rig.tables.broken = set()
-    rig.period()
+    while rig.period().left:
+        continue
     assert rig.tables.present == set(LIVE)
     assert rig.health.score() == 0
+
+
+def test_t08_a_day_that_cannot_be_dropped_does_not_keep_the_days_after_it() -> None:
+    rig = Rig(*old("log", 20261101, 20261102))
+
+    def fail(one: DayTable) -> None:
+        if one.day == 20261101:
+            raise OSError("its index is missing")
+
+    rig.tables.before_drop = fail  # type: ignore[method-assign]
+    run = rig.period()
+    assert run.dropped == tuple(old("log", 20261102))
+    assert run.failed == ((old("log")[0], "OSError: its index is missing"),)
 
 
 def test_t08_a_storage_that_is_away_is_waited_for() -> None:
@@ -267,7 +283,7 @@ def test_a_node_that_stops_leaves_what_it_has_not_begun() -> None:
     rig.tables.before_drop = lambda _: rig.keeper.stop(0)  # type: ignore[method-assign]
     run = rig.period()
     assert run.dropped == tuple(old("event"))
-    assert run.why == "this node stops; log and what follows is left"
+    assert run.why == "this node stops; log of 20261101 and what follows is left"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ One run:
 
     look       list the tables and plan by both clocks; nothing expired: done
     turn       this node is in the list of nodes, and first (`turns`)
-    lease      storage gives it to one at a time; renewed before each model
+    lease      storage gives it to one at a time; renewed before each table
     drop       model by model, oldest day first; what fails is counted, and the next model follows
     look again on every node, whatever happened: ages, and the alarm
 
@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
@@ -34,7 +35,9 @@ from skyfarer.telemetry.metrics import Registry
 
 LEASE: Final = "ttl"
 LEASE_S: Final = 30.0
-"""More than the drops of one model take, and less than the shortest period."""
+"""More than a drop takes, and less than the shortest period."""
+FAILURES_MAX: Final = 2
+"""Of one model in a run."""
 
 log = logging.getLogger(__name__)
 
@@ -136,40 +139,45 @@ class Keeper:
         return self._delete(found)
 
     def _delete(self, found: Plan) -> Run:
+        """Of a model that fails twice the rest is left, and the next model follows."""
         dropped, failed = list[DayTable](), list[tuple[DayTable, str]]()
-        why, outcome, epoch = "", "dropped", None
-        for model, days in groupby(found.going, lambda one: one.model):
+        failures, epoch, why = Counter[str](), 0, ""
+        for one in found.going:
+            if failures[one.model] == FAILURES_MAX:
+                continue
             lease = self._tables.take_lease(LEASE, self._settings.holder, LEASE_S)
-            if lease is None or epoch not in (None, lease.epoch):
-                why = f"another node holds the lease, or has held it since; {model} is left to it"
-                outcome = "waited"
+            if why := self._left_to(lease, epoch, one):
                 break
-            if self._stopping.is_set():
-                why = f"this node stops; {model} and what follows is left"
-                break
+            assert lease is not None
             epoch = lease.epoch
-            for one, problem in self._dropped(lease, days):
-                if problem:
-                    failed.append((one, problem))
-                else:
-                    dropped.append(one)
-        return Run("failed" if failed else outcome, tuple(dropped), tuple(failed), why)
+            gone, problem = self._dropped(lease, one)
+            dropped += [one] if gone else []
+            failed += [(one, problem)] if problem else []
+            failures[one.model] += bool(problem)
+        outcome = "failed" if failed else "waited" if why else "dropped"
+        return Run(outcome, tuple(dropped), tuple(failed), why)
 
-    def _dropped(self, lease: Lease, days: Iterable[DayTable]) -> Iterator[tuple[DayTable, str]]:
-        """Each with what went wrong; after that no later day of the model is tried, or there would
-        be a gap in it."""
-        for one in days:
-            try:
-                gone = self._tables.drop(lease, one)
-            except Exception as error:
-                log.warning("%s of %d cannot be dropped", one.model, one.day, exc_info=True)
-                self._registry.inc(table.TTL_FAILURES, model=one.model)
-                yield one, f"{type(error).__name__}: {error}"
-                return
-            if gone:
-                log.info("dropped %s of %d, which has expired", one.model, one.day)
-                self._registry.inc(table.TTL_DROPPED, kept=one.kept.value)
-                yield one, ""
+    def _left_to(self, lease: Lease | None, epoch: int, one: DayTable) -> str:
+        """Why this node must not go on with that table; empty when it may."""
+        if self._stopping.is_set():
+            return f"this node stops; {one.model} of {one.day} and what follows is left"
+        if lease is None or epoch not in (0, lease.epoch):
+            others = "another node holds the lease, or has held it since"
+            return f"{others}; {one.model} of {one.day} and what follows is left to it"
+        return ""
+
+    def _dropped(self, lease: Lease, one: DayTable) -> tuple[bool, str]:
+        """Whether it is gone by this, and what went wrong."""
+        try:
+            gone = self._tables.drop(lease, one)
+        except Exception as error:
+            log.warning("%s of %d cannot be dropped", one.model, one.day, exc_info=True)
+            self._registry.inc(table.TTL_FAILURES, model=one.model)
+            return False, f"{type(error).__name__}: {error}"
+        if gone:
+            log.info("dropped %s of %d, which has expired", one.model, one.day)
+            self._registry.inc(table.TTL_DROPPED, kept=one.kept.value)
+        return gone, ""
 
     def _looked(self, run: Run) -> Run:
         """Looks again, so that what is seen is what is there; a failure was told before."""
