@@ -10,7 +10,9 @@ from skyfarer.base.errors import ConfigError
 from skyfarer.oap.boot.providers.analysis import AnalysisProvider
 from skyfarer.oap.boot.providers.core import CoreProvider, Node
 from skyfarer.oap.boot.providers.receivers import IngestQueue
+from skyfarer.oap.boot.providers.ttl import retention_of
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
+from skyfarer.oap.core.expiry import Retention, RetentionOverride
 from skyfarer.oap.core.modules import Offer
 from skyfarer.oap.oal.plan import Plan
 
@@ -59,13 +61,14 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
     offer, queue = Offer(provider), IngestQueue()
     queue.directory = tmp_path / "ingest"
     provider.prepare(offer)
-    settings = provider.settings(node, queue)
+    kept = retention_of(node, RetentionOverride(record_days=5))
+    settings = provider.settings(node, queue, kept)
 
     analysis, offered = settings.analysis, offer.complete()[Plan]
     assert analysis.naming == type(analysis.naming)(1, 2, 3)
     assert analysis.gateways == {"b:80"}
     assert (analysis.no_upstream_components, analysis.trace_analysis) == ((7,), False)
-    assert (analysis.days_kept, analysis.apdex_ms) == (9, {"default": 400})
+    assert (analysis.retention, analysis.apdex_ms) == (Retention(5, 9, node.zone), {"default": 400})
     assert (analysis.sampling.rate("a"), analysis.sampling.rate("b")) == (7, 9)
     assert not analysis.sampling.errors
     assert analysis.kept.failed_by == "FROM_FIRST_SPAN"

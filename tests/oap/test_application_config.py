@@ -241,7 +241,7 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
         ),
         (
             "core:\n  selector: default\n  default:\n    recordDataTTL: 1\n",
-            "application.yml: core.default: recordDataTTL must be at least 2, not 1",
+            "application.yml: core.default: recordDataTTL must be from 2 to 3650, not 1",
         ),
         (
             "core:\n  selector: default\n  default:\n    role: Receiver\n",
@@ -456,9 +456,9 @@ def test_the_catalog_and_the_providers_agree_and_can_start_in_one_order() -> Non
         for provider in construct(load_application(None, environ))
     }
 
-    assert set(providers) == set(CONFIGS)
-    for name, provider in providers.items():
-        assert CONFIGS[name] is provider.config
+    assert set(providers) == {*CONFIGS, ("ttl", "default")}
+    for name, config in CONFIGS.items():
+        assert providers[name].config is config
 
 
 def test_checking_a_configuration_imports_nothing_heavy() -> None:

@@ -127,6 +127,20 @@ examples:
   skyfarer oap parked retry --reason unknown_instance
 """
 
+TTL_ABOUT = """\
+Data that has expired, by recordDataTTL and metricsDataTTL: which tables of days the next run would
+drop, or that run at once. A run drops at most half of a model's days, unless it is forced to; it
+never drops yesterday's or today's, whatever it is told. The OAP must run on this machine. `--now`
+ends with code 0 when nothing failed and it was for this node to delete, 1 when not.
+"""
+
+TTL_EXAMPLES = """\
+examples:
+  skyfarer oap ttl --dry-run
+  skyfarer oap ttl --dry-run --force --json
+  skyfarer oap ttl --now
+"""
+
 UI_ABOUT = "Serves the web page: services, instances and endpoints with their metrics, from an OAP."
 
 UI_EXAMPLES = """\

@@ -329,6 +329,35 @@ PIPELINE_RESTARTS: Final = Metric(
     "pipeline_restarts_total", Kind.COUNTER, "Times the streaming query was started again."
 )
 
+# Expiring data, on every node.
+TTL_LAST_SUCCESS_AGE: Final = Metric(
+    "ttl_last_success_age_seconds",
+    Kind.GAUGE,
+    "Since this node last saw that nothing expired was left, or less of it than before.",
+)
+OLDEST_DATA_AGE: Final = Metric(
+    "oldest_data_age_seconds",
+    Kind.GAUGE,
+    "Since the oldest day began that there is a table of; record or metrics.",
+    ("kept",),
+)
+TTL_EXPIRED_TABLES: Final = Metric(
+    "ttl_expired_tables", Kind.GAUGE, "Tables of days that have expired and are still there."
+)
+TTL_DROPPED: Final = Metric(
+    "ttl_dropped_total", Kind.COUNTER, "Tables of days that this node has dropped.", ("kept",)
+)
+TTL_FAILURES: Final = Metric(
+    "ttl_failures_total", Kind.COUNTER, "Tables of days that could not be dropped.", ("model",)
+)
+TTL_RUNS: Final = Metric(
+    "ttl_runs_total",
+    Kind.COUNTER,
+    "Runs of the keeper: clean, dropped, failed (a table, or the run), waited (another's turn or "
+    "lease), refused (a clock).",
+    ("outcome",),
+)
+
 # Query.
 QUERY_REQUESTS: Final = Metric(
     "query_requests_total",
@@ -373,5 +402,7 @@ SATELLITE: Final = _of(
     "gatherer_", "processor_", "sender_", "pipeline_queue_", "grpc_server_", "satellite_"
 )
 OAP: Final = tuple(
-    row for row in _of("pipeline_", "query_", "registry_") if "pipeline_queue" not in row.name
+    row
+    for row in _of("pipeline_", "query_", "registry_", "ttl_", "oldest_data_")
+    if "pipeline_queue" not in row.name
 )

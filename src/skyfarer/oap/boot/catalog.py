@@ -54,6 +54,8 @@ EXTRAS: Final[Mapping[str, str]] = dict.fromkeys(
 ) | dict.fromkeys(("pgpq", "psycopg", "psycopg_pool"), "postgresql")
 
 CATALOG: Final = Catalog(ROWS, EXTRAS)
+IMPLIED: Final = Catalog({"ttl": {"default": f"{_PROVIDERS}.ttl:TtlProvider"}}, EXTRAS)
+"""What no file names, as its keys are core's; it is there when all that it requires is."""
 
 
 def config_type(catalog: Catalog, module: str, provider: str) -> type[Any]:

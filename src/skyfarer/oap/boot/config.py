@@ -21,7 +21,7 @@ from skyfarer.base.config import Document, bind, nearest, read_yaml
 from skyfarer.base.errors import ConfigError
 from skyfarer.base.plugins import Catalog
 from skyfarer.oap.boot import later
-from skyfarer.oap.boot.catalog import CATALOG, config_type
+from skyfarer.oap.boot.catalog import CATALOG, IMPLIED, config_type
 from skyfarer.oap.boot.exposure import open_ports
 from skyfarer.oap.boot.order import order
 from skyfarer.oap.core.modules import Provider
@@ -67,11 +67,18 @@ def load_application(
 
 
 def construct(application: Application, catalog: Catalog = CATALOG) -> list[Provider]:
-    """Imports and constructs the chosen providers, in the order in which they can start."""
-    return order(
+    """Imports and constructs the chosen providers, and what they imply, in the order in which they
+    can start."""
+    providers = [
         catalog.resolve(chosen.module, chosen.provider)(chosen.config)
         for chosen in application.chosen
-    )
+    ]
+    present = {provider.module.name for provider in providers}
+    for module in IMPLIED.kinds():
+        implied = IMPLIED.resolve(module, "default")
+        if present.issuperset(implied.requires):
+            providers.append(implied(application.config(implied.config)))
+    return order(providers)
 
 
 class _Overrides:

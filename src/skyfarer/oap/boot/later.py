@@ -47,8 +47,7 @@ KEYS: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     ("core", "default"): _names(
         f"""
         {_REST} {_GRPC} restIdleTimeOut httpMaxRequestHeaderSize gRPCSslTrustedCAPath
-        downsampling enableDataKeeperExecutor
-        dataKeeperExecutePeriod l1FlushPeriod storageSessionTimeout persistentPeriod
+        downsampling l1FlushPeriod storageSessionTimeout persistentPeriod
         enableDatabaseSession topNReportPeriod activeExtraModelColumns serviceCacheRefreshInterval
         searchableAlarmTags
         autocompleteTagKeysQueryMaxSize autocompleteTagValuesQueryMaxSize prepareThreads

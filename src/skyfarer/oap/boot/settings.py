@@ -19,6 +19,8 @@ from skyfarer.base.units import KIB, MIB
 from skyfarer.oap.boot.jdbc import conninfo
 
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
+TTL_DAYS_MAX: Final = 3650  # more is a mistaken unit: once these were minutes and hours
+KEEPER_PERIOD_MIN_MAX: Final = 1440
 PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
 HOLD_BACK_MS_MAX: Final = 20_000
@@ -60,6 +62,8 @@ class CoreConfig:
     gRPCSslCertChainPath: Path | None = None
     maxConcurrentCallsPerConnection: int = 0  # 0: the server's own bound
     maxMessageSize: int = MESSAGE_BYTES_MAX  # 0, as older files have it, means the same
+    enableDataKeeperExecutor: bool = True
+    dataKeeperExecutePeriod: int = 5  # minutes
     recordDataTTL: int = 3  # days
     metricsDataTTL: int = 7  # days
     serviceNameMaxLength: int = 70  # characters; longer names are cut
@@ -81,8 +85,9 @@ class CoreConfig:
         _tls("gRPCSsl", self.gRPCSslEnabled, self.gRPCSslKeyPath, self.gRPCSslCertChainPath)
         _at_least("maxConcurrentCallsPerConnection", self.maxConcurrentCallsPerConnection, 0)
         _at_least("maxMessageSize", self.maxMessageSize, KIB)
-        _at_least("recordDataTTL", self.recordDataTTL, TTL_DAYS_MIN)
-        _at_least("metricsDataTTL", self.metricsDataTTL, TTL_DAYS_MIN)
+        _within("dataKeeperExecutePeriod", self.dataKeeperExecutePeriod, 1, KEEPER_PERIOD_MIN_MAX)
+        _ttl("recordDataTTL", self.recordDataTTL)
+        _ttl("metricsDataTTL", self.metricsDataTTL)
         for key in ("serviceNameMaxLength", "instanceNameMaxLength", "endpointNameMaxLength"):
             _at_least(key, getattr(self, key), 1)
         for key in ("searchableTracesTags", "searchableLogsTags"):
@@ -94,9 +99,13 @@ class CoreConfig:
 class DuckDBConfig:
     path: Path | None = None  # a file; none: below the data directory
     memoryLimit: str = "1GB"
+    recordDataTTL: int | None = None  # days, in place of core's
+    metricsDataTTL: int | None = None
 
     def __post_init__(self) -> None:
         _memory("memoryLimit", self.memoryLimit)
+        _ttl("recordDataTTL", self.recordDataTTL)
+        _ttl("metricsDataTTL", self.metricsDataTTL)
 
 
 def _properties() -> dict[str, str]:
@@ -114,6 +123,8 @@ class PostgreSQLConfig:
     properties: dict[str, str] = field(default_factory=_properties, repr=False)
     metadataQueryMaxSize: int = 5000  # services, or instances of one, that are listed
     asyncBatchPersistentPoolSize: int = 4  # connections that read; two more write
+    recordDataTTL: int | None = None  # days, in place of core's
+    metricsDataTTL: int | None = None
 
     def __post_init__(self) -> None:
         for key in self.properties:
@@ -121,6 +132,8 @@ class PostgreSQLConfig:
                 raise ValueError(f"properties has no key '{key}'{nearest(key, _properties())}")
         _at_least("metadataQueryMaxSize", self.metadataQueryMaxSize, 1)
         _within("asyncBatchPersistentPoolSize", self.asyncBatchPersistentPoolSize, 1, POOL_MAX)
+        _ttl("recordDataTTL", self.recordDataTTL)
+        _ttl("metricsDataTTL", self.metricsDataTTL)
 
     def conninfo(self) -> str:
         """ConfigError where it is incomplete; asked for only by the provider that is chosen."""
@@ -258,6 +271,11 @@ def _at_least(key: str, value: int, minimum: int) -> None:
 def _within(key: str, value: int, minimum: int, maximum: int) -> None:
     if not minimum <= value <= maximum:
         raise ValueError(f"{key} must be from {minimum} to {maximum}, not {value}")
+
+
+def _ttl(key: str, days: int | None) -> None:
+    if days is not None:
+        _within(key, days, TTL_DAYS_MIN, TTL_DAYS_MAX)
 
 
 def _tls(keys: str, enabled: bool, key: Path | None, certificate: Path | None) -> None:

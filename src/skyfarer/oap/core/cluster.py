@@ -47,9 +47,12 @@ class Coordinator(Protocol):
 
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:
-    """Each node once, the same order on every node: by plain comparison of `name`."""
+    """Each node once, the same order on every node: by plain comparison of `name`.
+
+    One without a host is none: a pod that has no address yet would come first everywhere.
+    """
     distinct: dict[str, Node] = {}
     for node in nodes:
-        if node.name not in distinct or node.is_self:
+        if node.host and (node.name not in distinct or node.is_self):
             distinct[node.name] = node
     return [distinct[name] for name in sorted(distinct)]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.events import EventReader
+from skyfarer.oap.core.expiry import Kept
 from skyfarer.oap.core.inventory import Inventory
 from skyfarer.oap.core.logs import LogReader
 from skyfarer.oap.core.slow import SlowReader
@@ -190,8 +191,14 @@ class Writer(Protocol):
         """Store it and move the offset, in one transaction; durable on return.
 
         `batch.first` must be the applied offset: anything else raises PermanentError and stores
-        nothing, because it would lose or repeat records.
+        nothing, because it would lose or repeat records. Rows of a model and day that was dropped,
+        or of an older one, raise DroppedDayError, which stores nothing either: late data must not
+        bring back a table that has expired.
         """
+
+    def expired(self) -> Mapping[Kept, int]:
+        """The last day of which a table was dropped, by how it was kept; nothing where none was.
+        The sink asks before each batch, so it must cost little."""
 
     def aliases(self) -> pa.Table:
         """As `Reader.aliases`. The sink asks before each batch: it costs nothing while no alias

@@ -35,6 +35,22 @@ def epoch_ms(minute: int, zone: tzinfo) -> int:
     return int(start_of(minute, zone).timestamp() * 1000)
 
 
+def days_before(day: int, count: int) -> int:
+    """The day bucket so many days earlier; a negative count is later."""
+    date = datetime(day // 10_000, day // 100 % 100, day % 100) - timedelta(days=count)
+    return (date.year * 100 + date.month) * 100 + date.day
+
+
+def begins_ms(day: int, zone: tzinfo) -> int:
+    """The moment from which on no minute bucket is of an older day.
+
+    Where midnight comes twice it is the second one, and where a leap of the clock goes over it, it
+    may be a little later.
+    """
+    midnight = start_of(day * 10_000, zone)
+    return max(int(one.timestamp()) * 1000 for one in (midnight, midnight.replace(fold=1)))
+
+
 def days_between(first_day: int, last_day: int) -> list[int]:
     """Every day bucket from first to last, both included."""
 

@@ -14,6 +14,7 @@ whether or not its segments are among those that are sampled and stored.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, partial
@@ -24,6 +25,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.base.clock import Clock
+from skyfarer.oap.core.expiry import DroppedDayError
 from skyfarer.oap.core.inventory import Inventory, InventoryReader
 from skyfarer.oap.core.storage import Analysed, Deltas, Parked, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
@@ -66,6 +68,8 @@ _SEGMENT_COLUMNS = [
 _EXPORTS = frozenset(EXPORTS)
 _STORED = pa.array(sorted(STORED), pa.int32())
 
+log = logging.getLogger(__name__)
+
 
 class BatchSink:
     """Called by Spark, one batch after the other, on a thread of the driver.
@@ -104,7 +108,7 @@ class BatchSink:
         decoded = batch.persist()
         try:
             self._ahead.plan(decoded, self._storage.aliases())
-            self._apply(*self._fresh(decoded, first), first)
+            self._apply_in_time(*self._fresh(decoded, first), first)
         finally:
             self._ahead.end()
             decoded.unpersist()
@@ -121,6 +125,14 @@ class BatchSink:
             decoded = decoded.where(F.col("sequence") >= first)
         return decoded, rows
 
+    def _apply_in_time(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
+        """A day that was dropped since the batch began has made its rows too late."""
+        try:
+            self._apply(fresh, rows, first)
+        except DroppedDayError as dropped:
+            log.info("%s", dropped)
+            self._apply(fresh, rows, first)
+
     def _apply(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
         if not rows.num_rows:
             return
@@ -128,7 +140,8 @@ class BatchSink:
         fresh, rows = self._one_form(fresh, rows, kinds)
         now_ms = self._clock.now_ms()
         minute = now_ms // MINUTE_MS
-        rows, untimely = timely(rows, window(now_ms, self._settings.days_kept))
+        taken = window(now_ms, self._settings.retention, self._storage.expired())
+        rows, untimely = timely(rows, taken)
         end = checked_end(rows, first)
         segments, repeated = self._new_segments(rows)
         naming, kept_of = self._settings.naming, self._settings.kept

@@ -12,7 +12,8 @@ from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject
 
 NOW = NOON + 3_600_000
-OLDEST, NEWEST = NOW - 7 * DAY_MS, NOW + FUTURE_MS_MAX
+OLDEST, NEWEST = (NOW // DAY_MS - 6) * DAY_MS, NOW + FUTURE_MS_MAX
+"""Seven days, today among them."""
 
 
 def at(identifier: str, start_ms: int) -> SegmentObject:
@@ -38,9 +39,9 @@ def test_late_goes_to_its_bucket_expired_is_given_up_and_future_is_parked(bench:
     ]
     assert bench.calls() == {BUCKET: Calls(2, 0, 0)}
     assert [row[0] for row in bench.stored()] == ["newest", "now", "now too"]
-    assert days(bench, "segment_2%") == ["segment_20261108", "segment_20261115"]
+    assert days(bench, "segment_2%") == ["segment_20261109", "segment_20261115"]
     assert days(bench, "metrics_service_2%") == [
-        *("metrics_service_20261108", "metrics_service_20261115"),
+        *("metrics_service_20261109", "metrics_service_20261115"),
     ]
     assert [one for one in bench.storage.services(None) if one.id == SHOP]
     counted = {
@@ -83,7 +84,7 @@ def test_what_was_ahead_is_of_its_time_when_the_clock_has_come_there(bench: Benc
     bench.append(at("ahead", NEWEST + 1), at("late", OLDEST))
     bench.apply()
     assert bench.progress() == Applied(2, 1, {"future": 1})
-    bench.clock.seconds += 1
+    bench.clock.seconds += DAY_MS / 1000
     bench.append(at("ahead", NEWEST + 1), at("late", OLDEST), at("late too", OLDEST))
     bench.apply()
     assert bench.progress() == Applied(5, 2, {"future": 1, "expired": 2})

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -36,6 +37,31 @@ def test_statements_of_one_search_share_its_time_and_the_storage_goes_on(
         for _ in range(100):
             search.rows("SELECT pg_sleep(0.1)", {})
     assert storage.trace("t", 1, 1) == []
+
+
+def test_whoever_waits_for_a_lock_is_told_to_come_again_and_then_finds_all(
+    storage: PostgresStorage, conninfo: str
+) -> None:
+    storage.apply(batch(0, 1, [segment("a")]))
+    hurried = PostgresStorage(conninfo, read_timeout_s=0.2)
+    hurried.start(UTC)
+    with psycopg.connect(conninfo) as connection:
+        connection.execute("LOCK TABLE segment_20261115")
+        for read in (lambda: hurried.trace("t", 9, 9), lambda: found(hurried)):
+            with pytest.raises(RetryableError, match=r"searched for 0\.2 s .* a shorter time"):
+                read()
+    assert [one.brief.segment_id for one in hurried.trace("t", 9, 9)] == found(hurried) == ["a"]
+    hurried.stop()
+
+
+def test_a_day_that_expires_while_it_is_read_may_be_asked_for_again(
+    storage: PostgresStorage,
+) -> None:
+    storage.apply(batch(0, 1, [segment("a")]))
+    with storage._transaction() as cursor:
+        cursor.execute("DROP TABLE segment_data_20261115")
+    with pytest.raises(RetryableError, match="a day expired while it was read"):
+        storage.trace("t", 9, 9)
 
 
 @pytest.mark.parametrize("stored", [1, 5000])

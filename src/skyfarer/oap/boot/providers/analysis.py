@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING
 from skyfarer.oap.admin.door import Door
 from skyfarer.oap.admin.parked import Analysis, ParkedDesk
 from skyfarer.oap.admin.tasks import TaskDesk
+from skyfarer.oap.admin.ttl import TtlDesk
 from skyfarer.oap.boot.apdex import apdex_thresholds_ms
 from skyfarer.oap.boot.definitions import filled, plan_from
 from skyfarer.oap.boot.gateways import gateway_addresses
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
+from skyfarer.oap.boot.providers.ttl import retention_of
 from skyfarer.oap.boot.sampling import sampling_policies
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig, thresholds_ms
+from skyfarer.oap.core.expiry import Retention, RetentionOverride
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
@@ -70,7 +73,7 @@ class AnalysisProvider(Provider):
     name = "default"
     module = ANALYSIS
     config = AnalyzerConfig
-    requires = ("core", "storage", "receiver-sharing-server")
+    requires = ("core", "storage", "receiver-sharing-server", "ttl")
 
     def __init__(self, config: AnalyzerConfig) -> None:
         self._config = config
@@ -109,7 +112,7 @@ class AnalysisProvider(Provider):
         tasks = StoredTasks(storage.service(TaskTables), node.clock)
         questions.answer(node, storage.service(InventoryReader), tasks)
         self._job = AnalysisJob(
-            self.settings(node, ingest),
+            self.settings(node, ingest, retention_of(node, storage.service(RetentionOverride))),
             storage.service(Writer),
             storage.service(InventoryReader),
             node.registry,
@@ -133,7 +136,8 @@ class AnalysisProvider(Provider):
             node.clock,
         )
         tasks = TaskDesk(storage.service(TaskTables), node.clock)
-        self._door = Door(node.data_directory, {**self._parked.verbs, **tasks.verbs})
+        ttl = modules.find("ttl").service(TtlDesk)
+        self._door = Door(node.data_directory, {**self._parked.verbs, **tasks.verbs, **ttl.verbs})
         self._door.start()
 
     def stop(self, timeout_s: float) -> None:
@@ -145,7 +149,7 @@ class AnalysisProvider(Provider):
         if self._queue is not None:
             self._queue.stop()
 
-    def settings(self, node: Node, ingest: IngestQueue) -> JobSettings:
+    def settings(self, node: Node, ingest: IngestQueue, retention: Retention) -> JobSettings:
         """What the job is started with; whole once everything is prepared."""
         from skyfarer.oap.pipeline.job import JobSettings
         from skyfarer.oap.pipeline.session import SparkSettings
@@ -162,10 +166,10 @@ class AnalysisProvider(Provider):
             records_max=self._config.batchRecordsMax,
             splits=_parallelism(self._config.sparkMaster),
             plan=filled(self._plan),
-            analysis=self._analysis(node.config),
+            analysis=self._analysis(node.config, retention),
         )
 
-    def _analysis(self, core: CoreConfig) -> AnalysisSettings:
+    def _analysis(self, core: CoreConfig, retention: Retention) -> AnalysisSettings:
         from skyfarer.oap.pipeline.analysis.entry import NamingSettings
         from skyfarer.oap.pipeline.analysis.kept import KeptSettings
         from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
@@ -177,7 +181,7 @@ class AnalysisProvider(Provider):
             gateways=self._gateways,
             no_upstream_components=self._config.noUpstreamRealAddressAgents,
             trace_analysis=self._config.traceAnalysis,
-            days_kept=max(core.metricsDataTTL, core.recordDataTTL),
+            retention=retention,
             apdex_ms=self._apdex_ms,
             kept=KeptSettings(
                 failed_by=self._config.segmentStatusAnalysisStrategy,

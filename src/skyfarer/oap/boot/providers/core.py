@@ -10,8 +10,9 @@ from pathlib import Path
 
 from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.oap.boot.settings import CoreConfig
+from skyfarer.oap.core import cluster
 from skyfarer.oap.core.modes import RunningMode
-from skyfarer.oap.core.modules import Module, Offer, Provider
+from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -87,6 +88,10 @@ class CoreProvider(Provider):
             mode=self.mode,
         )
         offer(Node, self.node)
+
+    def start(self, modules: ModuleHolder) -> None:
+        own = cluster.Node(self._config.gRPCHost, self._config.gRPCPort, is_self=True)
+        modules.find("cluster").service(cluster.Coordinator).register(own)
 
     def after_start(self) -> None:
         self.node.health.started()

@@ -7,6 +7,7 @@ from pathlib import Path
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.storing import STORAGE, offer_all, start_by_mode
 from skyfarer.oap.boot.settings import DuckDBConfig
+from skyfarer.oap.core.expiry import RetentionOverride
 from skyfarer.oap.core.modules import ModuleHolder, Offer, Provider
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 
@@ -23,6 +24,8 @@ class DuckDBProvider(Provider):
 
     def prepare(self, offer: Offer) -> None:
         offer_all(offer, self._storage)
+        days = self._config.recordDataTTL, self._config.metricsDataTTL
+        offer(RetentionOverride, RetentionOverride(*days))
 
     def install(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.storing import STORAGE, offer_all, start_by_mode
 from skyfarer.oap.boot.settings import PostgreSQLConfig
+from skyfarer.oap.core.expiry import RetentionOverride
 from skyfarer.oap.core.modules import ModuleHolder, Offer, Provider
 from skyfarer.oap.storage.postgresql import PostgresStorage
 
@@ -16,6 +17,7 @@ class PostgreSQLProvider(Provider):
     requires = ("core",)
 
     def __init__(self, config: PostgreSQLConfig) -> None:
+        self._override = RetentionOverride(config.recordDataTTL, config.metricsDataTTL)
         self._storage = PostgresStorage(
             config.conninfo(),
             pool_size=config.asyncBatchPersistentPoolSize,
@@ -24,6 +26,7 @@ class PostgreSQLProvider(Provider):
 
     def prepare(self, offer: Offer) -> None:
         offer_all(offer, self._storage)
+        offer(RetentionOverride, self._override)
 
     def install(self, modules: ModuleHolder) -> None:
         node = modules.find("core").service(Node)

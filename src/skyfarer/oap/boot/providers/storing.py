@@ -8,6 +8,7 @@ from typing import Protocol
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.boot.providers.core import Node
+from skyfarer.oap.core.expiry import DayTables, RetentionOverride
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modes import NO_INIT_RETRY_S, RunningMode
 from skyfarer.oap.core.modules import Module, Offer
@@ -15,13 +16,19 @@ from skyfarer.oap.core.parked import ParkedRecords
 from skyfarer.oap.core.storage import Reader, Writer
 from skyfarer.oap.core.tasks import TaskTables
 
-STORAGE = Module("storage", (Writer, Reader, InventoryReader, ParkedRecords, TaskTables))
+STORAGE = Module(
+    "storage",
+    (
+        *(Writer, Reader, InventoryReader, ParkedRecords, TaskTables),
+        *(DayTables, RetentionOverride),
+    ),
+)
 
 log = logging.getLogger(__name__)
 
 
-class Everything(Writer, Reader, InventoryReader, ParkedRecords, TaskTables, Protocol):
-    """What a provider of storage offers."""
+class Everything(Writer, Reader, InventoryReader, ParkedRecords, TaskTables, DayTables, Protocol):
+    """What a provider of storage offers, but for how long it keeps it."""
 
 
 def offer_all(offer: Offer, storage: Everything) -> None:
@@ -30,6 +37,7 @@ def offer_all(offer: Offer, storage: Everything) -> None:
     offer(InventoryReader, storage)
     offer(ParkedRecords, storage)
     offer(TaskTables, storage)
+    offer(DayTables, storage)
 
 
 def start_by_mode(node: Node, start: Callable[[bool], None]) -> None:

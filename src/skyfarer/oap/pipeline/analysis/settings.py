@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from skyfarer.oap.core.expiry import Retention
 from skyfarer.oap.core.sampling import Sampling
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.kept import KeptSettings
@@ -24,7 +25,7 @@ class AnalysisSettings:
     gateways: frozenset[str] = frozenset()
     no_upstream_components: tuple[int, ...] = (6000, 9000)
     trace_analysis: bool = True
-    days_kept: int = 7
+    retention: Retention = field(default_factory=lambda: Retention(7, 7))
     apdex_ms: Mapping[str, int] = field(default_factory=dict)
     kept: KeptSettings = field(default_factory=KeptSettings)
     sampling: Sampling = field(default_factory=Sampling)

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import duckdb
 
+from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.oap.storage.embedded import parked, schema, tasks
+from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks
+from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.known import Known
 from skyfarer.oap.storage.embedded.parked import ParkedTables
@@ -33,17 +35,23 @@ _ATTACHED = "store"
 _USE = f"USE {_ATTACHED}"
 
 
-class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, AgentTables):
-    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
-    one DuckDB file."""
+class EmbeddedStorage(Reads, SlowReads, Expiry, Writes, Inventories, ParkedTables, AgentTables):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
+    DayTables) on one DuckDB file."""
 
-    def __init__(self, memory_limit: str = "1GB", row_group_rows: int = ROW_GROUP_ROWS) -> None:
+    def __init__(
+        self,
+        memory_limit: str = "1GB",
+        row_group_rows: int = ROW_GROUP_ROWS,
+        clock: Clock | None = None,
+    ) -> None:
         self._memory_limit = memory_limit
         self._row_group_rows = row_group_rows
         self._writing = threading.Lock()
         self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._tables, self._seen, self._known = {}, Seen(), Known()
+        self._tables, self._seen, self._known, self._expired = {}, Seen(), Known(), {}
+        self._clock = clock or SystemClock()
 
     def start(self, path: Path, zone: tzinfo, install: bool = True) -> None:
         """Without `install` file and tables must be there: RetryableError until they are."""
@@ -69,7 +77,7 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
             ) from error
         connection.execute(_USE)
         if install:
-            for statements in (schema.FIXED, parked.DDL, tasks.DDL):
+            for statements in (schema.FIXED, parked.DDL, tasks.DDL, expiry.DDL):
                 connection.execute(statements)
         elif schema.VERSION_TABLE not in schema.present(connection):
             connection.close()
@@ -85,6 +93,7 @@ class EmbeddedStorage(Reads, SlowReads, Writes, Inventories, ParkedTables, Agent
             schema.upgrade(connection, version)
         self._connection = connection
         self._tables, self._seen, self._known = {}, Seen(), Known()
+        self._expired = expiry.read_expired(connection)
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:

@@ -21,7 +21,7 @@ from skyfarer.oap.storage import parameters
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.searching import WITHIN, asked, bounded
 
-_NAME: Final = "event"
+NAME: Final = "event"
 _TESTS: Final = {
     "uuid": "uuid = $uuid",
     "service": "service = $service",
@@ -62,7 +62,7 @@ _FIELDS: Final = [field.name for field in fields(StoredEvent)]
 
 def store(cursor: duckdb.DuckDBPyConnection, day: int) -> None:
     """Those of the `incoming` rows, with their parameters `written`, of that day."""
-    table = f"{_NAME}_{day:08d}"
+    table = f"{NAME}_{day:08d}"
     cursor.execute(
         f"""CREATE TABLE IF NOT EXISTS {table} (
         uuid VARCHAR PRIMARY KEY, service VARCHAR NOT NULL, service_instance VARCHAR NOT NULL,
@@ -101,7 +101,7 @@ class EventReads(ABC):
         tests, values = asked(condition, _TESTS)
         cursor = self._cursor()
         with bounded(cursor):
-            tables = schema.day_tables(cursor, _NAME)
+            tables = schema.day_tables(cursor, NAME)
             if not tables:
                 return []
             query = _page(tables, tests, "DESC" if newest_first else "ASC")

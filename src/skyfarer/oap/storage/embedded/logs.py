@@ -15,9 +15,9 @@ import duckdb
 
 from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.storage.embedded import schema, tags
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, snapshot
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded
 
-_NAME: Final = "log"
+NAME: Final = "log"
 _COLUMNS: Final = "service_id, service_instance_id, endpoint_id, trace_id, timestamp, kind"
 _TESTS: Final = {
     "service_id": "service_id = $service_id",
@@ -31,7 +31,7 @@ _TESTS: Final = {
 
 def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:
     """Those of the `incoming` rows, `identified`, of that day."""
-    table = f"{_NAME}_{day:08d}"
+    table = f"{NAME}_{day:08d}"
     cursor.execute(
         f"""CREATE TABLE IF NOT EXISTS {table} (
         partition VARCHAR, sequence BIGINT, part INTEGER, service_id VARCHAR NOT NULL,
@@ -60,8 +60,8 @@ class LogReads(ABC):
     ) -> list[StoredLog]:
         tests, values = asked(condition, _TESTS, condition.tags)
         cursor = self._cursor()
-        with bounded(cursor), snapshot(cursor):
-            tables = schema.day_tables(cursor, _NAME, condition.between)
+        with bounded(cursor):
+            tables = schema.day_tables(cursor, NAME, condition.between)
             if not tables:
                 return []
             query = _page(tables, " AND ".join(tests), "DESC" if newest_first else "ASC")

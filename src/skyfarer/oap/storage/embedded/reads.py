@@ -19,6 +19,7 @@ from skyfarer.oap.storage.embedded.events import EventReads
 from skyfarer.oap.storage.embedded.logs import LogReads
 from skyfarer.oap.storage.embedded.metrics import MetricReads
 from skyfarer.oap.storage.embedded.relations import RelationReads
+from skyfarer.oap.storage.embedded.searching import snapshot
 from skyfarer.oap.storage.embedded.traces import TraceReads
 
 LANGUAGE = "language"
@@ -57,17 +58,18 @@ class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasR
 
     def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
         cursor, found = self._cursor(), list[Record]()
-        present = schema.present(cursor)
-        for day in days_between(day_of(start_bucket), day_of(end_bucket)):
-            if (table := schema.record_table(day)) not in present or len(found) >= limit:
-                continue
-            rows = cursor.execute(
-                f"""SELECT partition, sequence, kind, time_bucket, payload FROM {table}
-                WHERE kind = ? AND time_bucket BETWEEN ? AND ?
-                ORDER BY time_bucket, partition, sequence LIMIT ?""",
-                [kind, start_bucket, end_bucket, limit - len(found)],
-            )
-            found += [Record(*row) for row in rows.fetchall()]
+        with snapshot(cursor):
+            present = schema.present(cursor)
+            for day in days_between(day_of(start_bucket), day_of(end_bucket)):
+                if (table := schema.record_table(day)) not in present or len(found) >= limit:
+                    continue
+                rows = cursor.execute(
+                    f"""SELECT partition, sequence, kind, time_bucket, payload FROM {table}
+                    WHERE kind = ? AND time_bucket BETWEEN ? AND ?
+                    ORDER BY time_bucket, partition, sequence LIMIT ?""",
+                    [kind, start_bucket, end_bucket, limit - len(found)],
+                )
+                found += [Record(*row) for row in rows.fetchall()]
         return found
 
     def parked(self, partition: str) -> list[Parked]:

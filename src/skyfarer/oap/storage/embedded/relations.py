@@ -87,6 +87,7 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     ),
 }
 
+MODELS: Final = frozenset(_TABLES.values())
 SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if entity in _SHAPES)
 
 
@@ -118,6 +119,11 @@ class RelationReads(ABC):
             Relation(identifier, source, dest, detect_point, tuple(components))
             for identifier, source, dest, components in rows
         ]
+
+
+def models_of(source: str) -> list[str]:
+    """What a row of that source may be stored in; nothing for what is no relation."""
+    return [kind for (entity, _), kind in _TABLES.items() if entity is ENTITIES.get(source)]
 
 
 def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:

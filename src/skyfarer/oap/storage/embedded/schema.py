@@ -27,6 +27,8 @@ from skyfarer.oap.storage.embedded import aliases, inventory, tables
 VERSION = 5
 OLD = "old_v2_"
 SEGMENT = "segment"
+UNSAMPLED = "unsampled"
+RECORD = "record"
 SECOND_MAX = 9999_12_31_23_59_59
 VERSION_TABLE = "schema_version"
 V3_SEGMENT = 1
@@ -113,7 +115,7 @@ CREATE TABLE IF NOT EXISTS {segment_table(day)} (
 
 
 def unsampled_table(day: int) -> str:
-    return f"unsampled_{day:08d}"
+    return f"{UNSAMPLED}_{day:08d}"
 
 
 def unsampled_ddl(day: int) -> str:
@@ -121,7 +123,7 @@ def unsampled_ddl(day: int) -> str:
 
 
 def record_table(day: int) -> str:
-    return f"record_{day:08d}"
+    return f"{RECORD}_{day:08d}"
 
 
 def record_ddl(day: int) -> str:

@@ -25,23 +25,26 @@ WITHIN: Final = "time_bucket BETWEEN $first AND $last"
 
 @contextmanager
 def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S) -> Iterator[None]:
-    """Ends what the cursor does when its time is over, as RetryableError."""
+    """Ends what the cursor does when its time is over, as RetryableError. All it reads is of one
+    `snapshot`: a day that is dropped meanwhile is still there for it."""
     timer = Timer(timeout_s, cursor.interrupt)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with snapshot(cursor):
+            yield
     except duckdb.InterruptException as error:
         raise RetryableError(
             f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
         ) from error
     finally:
         timer.cancel()
+        timer.join()  # or it would keep the cursor, and with it the file, open for a moment
 
 
 @contextmanager
 def snapshot(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Row numbers hold within a transaction."""
+    """Tables and row numbers hold within a transaction."""
     cursor.begin()
     try:
         yield

@@ -17,13 +17,13 @@ TAGS_A_DAY_MAX: Final = 100_000
 """Of one type. Beyond it rows are still found by a tag; it is only no longer proposed."""
 TRACE: Final = "TRACE"
 LOG: Final = "LOG"
-_NAME: Final = "tag_autocomplete"
+NAME: Final = "tag_autocomplete"
 _CUT = f"strpos(tag, '{TAG_SEPARATOR}')"
 
 
 def store(cursor: duckdb.DuckDBPyConnection, tag_type: str, day: int) -> None:
     """Those of the `incoming` rows of that day."""
-    table = f"{_NAME}_{day:08d}"
+    table = f"{NAME}_{day:08d}"
     cursor.execute(
         f"""CREATE TABLE IF NOT EXISTS {table} (
         tag_type VARCHAR, tag_key VARCHAR, tag_value VARCHAR, time_bucket BIGINT NOT NULL,
@@ -66,7 +66,7 @@ def _found(
 ) -> list[str]:
     days = [
         f"SELECT {column} AS found FROM {table} WHERE tag_type = $type AND {test}"
-        for table in schema.day_tables(cursor, _NAME, between)
+        for table in schema.day_tables(cursor, NAME, between)
     ]
     if not days:
         return []

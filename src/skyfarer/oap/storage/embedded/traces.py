@@ -15,7 +15,7 @@ import duckdb
 
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
 from skyfarer.oap.storage.embedded import schema, tags
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, snapshot
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded
 
 _BRIEF = """segment_id, trace_id, service_id, service_instance_id, endpoint_id, start_time, latency,
     is_error"""
@@ -49,7 +49,7 @@ class TraceReads(ABC):
 
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
         cursor = self._cursor()
-        with bounded(cursor), snapshot(cursor):
+        with bounded(cursor):
             found = sorted(_found(cursor, trace_id, segments_max), key=_by_start)
             data = blobs(cursor, "data_binary", [one.place for one in found], bytes_max)
             pairs = zip(found, data, strict=True)

@@ -65,6 +65,9 @@ class Writes(Resends, ABC):
     @abstractmethod
     def _aliases_changed(self) -> None: ...
 
+    @abstractmethod
+    def _refuse_dropped(self, day: int, *models: str) -> None: ...
+
     def applied(self, partition: str) -> int:
         return _applied(self._cursor(), partition)
 
@@ -118,15 +121,20 @@ class Writes(Resends, ABC):
     def _bucketed(self, rows: pa.Table) -> Numbers:
         return minute_buckets(rows, self._zone)
 
-    def _brought(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> list[int]:
-        """Registers `incoming` rows with their `bucket`; returns the days they fall on."""
+    def _brought(
+        self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table, *models: str
+    ) -> list[int]:
+        """Registers `incoming` rows with their `bucket`; returns the days they fall on, none of
+        which was dropped of the `models` that they are stored in."""
         buckets = self._bucketed(rows)
         cursor.register("incoming", rows.append_column("bucket", pa.array(buckets)))
         days: list[int] = np.unique(buckets // PRECISIONS[-1]).tolist()
+        for day in days[:1]:
+            self._refuse_dropped(day, *models)
         return days
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, rows):
+        for day in self._brought(cursor, rows, schema.SEGMENT, tags.NAME):
             cursor.execute(schema.segment_ddl(day))
             cursor.execute(schema.segment_index(day))
             cursor.execute(
@@ -140,7 +148,7 @@ class Writes(Resends, ABC):
             tags.store(cursor, tags.TRACE, day)
 
     def _store_unsampled(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, rows):
+        for day in self._brought(cursor, rows, schema.UNSAMPLED):
             cursor.execute(schema.unsampled_ddl(day))
             cursor.execute(
                 f"""INSERT INTO {schema.unsampled_table(day)}
@@ -149,25 +157,26 @@ class Writes(Resends, ABC):
             )
 
     def _store_slow(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        told = set(rows["what"].to_pylist())
-        for day in self._brought(cursor, rows):
-            for what in (one for one in Slow if one.name in told):
+        names = set(rows["what"].to_pylist())
+        told = [what for what in Slow if what.name in names]
+        for day in self._brought(cursor, rows, *(what.value for what in told)):
+            for what in told:
                 slow.store(cursor, what, day)
 
     def _store_logs(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
     ) -> None:
-        for day in self._brought(cursor, identified(rows)):
+        for day in self._brought(cursor, identified(rows), logs.NAME, tags.NAME):
             logs.store(cursor, partition, day)
 
     def _store_events(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, parameters.written(rows)):
+        for day in self._brought(cursor, parameters.written(rows), events.NAME):
             events.store(cursor, day)
 
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
     ) -> None:
-        for day in self._brought(cursor, rows):
+        for day in self._brought(cursor, rows, schema.RECORD):
             cursor.execute(schema.record_ddl(day))
             cursor.execute(
                 f"""INSERT INTO {schema.record_table(day)}
@@ -185,6 +194,9 @@ class Writes(Resends, ABC):
     ) -> bool:
         """Metrics, relations and what there is. True when an alias has changed."""
         buckets = self._bucketed(deltas.rows)
+        models = [metrics.model_of(source)] if deltas.merges else []
+        oldest = int(buckets.min()) // PRECISIONS[-1]
+        self._refuse_dropped(oldest, *models, *relations.models_of(source))
         if deltas.merges:
             metrics.merge(cursor, tables, source, deltas, buckets)
         if source not in _TELLING:

@@ -9,6 +9,7 @@ Several OAPs may write to one database (`writes`).
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,8 +21,9 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.storage.postgresql import aliases, inventory, parked, schema, tasks
+from skyfarer.oap.storage.postgresql import aliases, expiry, inventory, parked, schema, tasks
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
+from skyfarer.oap.storage.postgresql.expiry import Expiry
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
@@ -59,12 +61,12 @@ search is long enough to be compiled first."""
 _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 
-_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL)
+_FIXED: Final = (schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL, expiry.DDL)
 
 
-class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
-    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables) on
-    one database, in the schema that the connection finds first."""
+class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables, Expiry):
+    """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
+    DayTables) on one database, in the schema that the connection finds first."""
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
             timeout=POOL_S,
             reconnect_timeout=CONNECT_S,
             configure=configure,
-            check=ConnectionPool.check_connection,
+            check=_check,
             open=False,
         )
         pool.open()
@@ -137,6 +139,21 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
             yield cursor
 
     @contextmanager
+    def _looking_up(self) -> Iterator[Cursor]:
+        """As `_reading`, but each statement has a snapshot of its own: two ways to the server and
+        back are saved, which is much for what is found at once."""
+        if self._readers is None:
+            raise PermanentError("the storage is not started")
+        with told_of_reading(self._read_timeout_s), self._readers.connection() as connection:
+            connection.autocommit = True
+            try:
+                with connection.cursor(binary=True) as cursor:
+                    yield cursor
+            finally:
+                if not connection.closed:
+                    connection.autocommit = False
+
+    @contextmanager
     def _transaction(self) -> Iterator[Cursor]:
         """A cursor whose work is durable when the block ends, and undone when it raises."""
         if self._writers is None:
@@ -147,6 +164,15 @@ class PostgresStorage(Reads, Writes, Inventories, ParkedTables, AgentTables):
             connection.cursor(binary=True) as cursor,
         ):
             yield cursor
+
+
+def _check(connection: psycopg.Connection[Any]) -> None:
+    """A server that has ended left its farewell or an end of file to be read: only then is the way
+    there and back worth it."""
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    if waiting.poll(0):
+        ConnectionPool.check_connection(connection)
 
 
 def _read_only(timeout_s: float) -> Any:

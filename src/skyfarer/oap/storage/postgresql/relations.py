@@ -85,6 +85,7 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     ),
 }
 
+MODELS: Final = frozenset(_TABLES.values())
 SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if entity in _SHAPES)
 
 

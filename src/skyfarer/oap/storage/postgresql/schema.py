@@ -24,6 +24,7 @@ from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
 
 VERSION: Final = 1
+RECORD: Final = "record"
 SECOND_MAX: Final = 9999_12_31_23_59_59
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
@@ -97,13 +98,6 @@ def check_version(cursor: Cursor) -> None:
         )
 
 
-def make(cursor: Cursor, tables: Iterable[str]) -> None:
-    """Runs statements that make tables of days, each of which does nothing the second time."""
-    take(cursor, Lock.SCHEMA)
-    for statement in tables:
-        cursor.execute(statement, binary=False)
-
-
 def present(cursor: Cursor) -> set[str]:
     """The tables there are, those of the days included."""
     cursor.execute(
@@ -130,7 +124,7 @@ def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None
 
 
 def record_table(day: int) -> str:
-    return f"record_{day:08d}"
+    return f"{RECORD}_{day:08d}"
 
 
 def record_ddl(day: int) -> str:

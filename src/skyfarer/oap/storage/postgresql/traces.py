@@ -41,13 +41,16 @@ class TraceReads(ABC):
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Cursor]: ...
 
+    @abstractmethod
+    def _looking_up(self) -> AbstractContextManager[Cursor]: ...
+
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
         asked = {"trace_id": trace_id, "rows_max": segments_max, "bytes_max": bytes_max}
-        with self._reading() as cursor:
+        with self._looking_up() as cursor:
             tables = schema.day_tables(cursor, segments.NAME)
             if not tables:
                 return []
-            rows = Search(cursor, self._read_timeout_s).rows(_whole(tables), asked, prepare=True)
+            rows = cursor.execute(_whole(tables), asked, prepare=True).fetchall()
             return [StoredSegment(SegmentBrief(*row[2:]), *row[:2]) for row in rows]
 
     def traces(

@@ -28,6 +28,7 @@ from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import (
     aliases,
     copying,
+    expiry,
     heartbeats,
     inventory,
     metrics,
@@ -84,10 +85,11 @@ class Writes(RecordWrites):
             if deltas.merges
             for one in metrics.wide(source, deltas, buckets)
         ]
-        self._make(batch, told, wides)
+        days = self._make(batch, told, wides)
         self._seen.begin()
         with self._transaction() as cursor:
             _begin(cursor, batch)
+            expiry.refuse_dropped(cursor, days)
             self._bring(cursor, batch, wides)
             schema.take(cursor, schema.Lock.MERGING)
             self._merge(cursor, batch, told, wides)
@@ -96,23 +98,29 @@ class Writes(RecordWrites):
 
     def _make(
         self, batch: Analysed, told: dict[str, tuple[Deltas, Numbers]], wides: list[metrics.Wide]
-    ) -> None:
-        """The tables that are missing; what is known is true once they are durable."""
+    ) -> set[str]:
+        """The tables of days that the batch needs; those that are missing are made, and known once
+        they are durable."""
         wanted = {**self._record_tables(batch), **self._kept_tables(batch)}
         for source, (deltas, buckets) in told.items():
             for table, statement in relations.tables(source, deltas.rows, buckets):
                 wanted[table] = [statement]
+        days = {*wanted, *(one.table for one in wides)}
         unknown = {table: ddl for table, ddl in wanted.items() if table not in self._tables}
         incomplete = [one for one in wides if metrics.missing(self._tables, one)]
         if not unknown and not incomplete:
-            return
+            return days
         known = {table: dict(columns) for table, columns in self._tables.items()}
         with self._transaction() as cursor:
-            schema.make(cursor, [one for ddl in unknown.values() for one in ddl])
+            schema.take(cursor, schema.Lock.SCHEMA)
+            expiry.refuse_dropped(cursor, days)
+            for statement in (one for ddl in unknown.values() for one in ddl):
+                cursor.execute(statement, binary=False)
             for one in incomplete:
                 metrics.make(cursor, known, one)
         known |= {table: {} for table in unknown}
         self._tables = dict(list(known.items())[-TABLES_KNOWN_MAX:])
+        return days
 
     def _kept_tables(self, batch: Analysed) -> dict[str, list[str]]:
         if batch.records is None:
@@ -127,7 +135,7 @@ class Writes(RecordWrites):
         if batch.parked:
             _park(cursor, batch)
         for number, one in enumerate(wides):
-            copying.bring(cursor, f"wide_{number}", one.rows)
+            metrics.bring(cursor, f"wide_{number}", one)
 
     def _merge(
         self,

@@ -1,0 +1,1 @@
+"""Coordinators: which OAP nodes there are, by whatever registry a cluster has."""

@@ -1,0 +1,157 @@
+"""Tables of days that expire: listed by their names, dropped under a lease, and never made again.
+
+    lease              name, epoch, holder, expires_ms: who may drop, until when
+    expired_through    model, day: the last day of it that was dropped; rows of that day, or of an
+                       older one, are refused
+
+Only tables of models that are known here are listed: whatever else the file has, those that are
+kept from an old version among them, is nobody's to drop. The clock of this storage is that of its
+process, since it lives there.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from threading import Lock
+from typing import Final
+
+import duckdb
+
+from skyfarer.base.clock import Clock
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, DroppedDayError, Kept, Lease
+from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.storage.embedded import events, logs, metrics, relations, schema, tags
+from skyfarer.oap.storage.seen import Seen
+
+DDL: Final = """
+CREATE TABLE IF NOT EXISTS lease (
+    name VARCHAR PRIMARY KEY, epoch BIGINT NOT NULL, holder VARCHAR NOT NULL,
+    expires_ms BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS expired_through (model VARCHAR PRIMARY KEY, day INTEGER NOT NULL);
+"""
+_DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
+_RECORDS: Final = frozenset(
+    (
+        *(schema.SEGMENT, schema.UNSAMPLED, schema.RECORD, tags.NAME, logs.NAME, events.NAME),
+        *(what.value for what in Slow),
+    )
+)
+
+
+class Expiry(ABC):
+    """DayTables, and what the writing half has to know of them."""
+
+    _clock: Clock
+    _applying: Lock
+    _tables: metrics.Tables
+    _seen: Seen
+    _expired: dict[str, int]  # as `expired_through` has it
+
+    @abstractmethod
+    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    def day_tables(self) -> list[DayTable]:
+        found = (_day_table(name) for name in schema.present(self._cursor()))
+        return sorted(filter(None, found), key=lambda one: (one.model, one.day))
+
+    def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
+        with self._transaction() as cursor:
+            now_ms = self.now_ms()
+            last = _lease(cursor, name)
+            if last is not None and last.holder != holder and _lasts(last, now_ms):
+                return None
+            epoch = 1 if last is None else last.epoch + (last.holder != holder)
+            lease = Lease(name, holder, epoch, now_ms + int(seconds * 1000))
+            cursor.execute(
+                """INSERT INTO lease VALUES ($name, $epoch, $holder, $expires_ms)
+                ON CONFLICT DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder,
+                    expires_ms = excluded.expires_ms""",
+                lease.__dict__,
+            )
+            return lease
+
+    def drop(self, lease: Lease, table: DayTable) -> bool:
+        name = f"{table.model}_{table.day:08d}"
+        if _day_table(name) != table:
+            raise PermanentError(f"{name} is no table of a day that may be dropped")
+        with self._applying:
+            with self._transaction() as cursor:
+                self._check(cursor, lease)
+                there = name in schema.present(cursor)
+                cursor.execute(f"DROP TABLE IF EXISTS {name}")
+                cursor.execute(
+                    """INSERT INTO expired_through VALUES (?, ?)
+                    ON CONFLICT DO UPDATE SET day = greatest(day, excluded.day)""",
+                    [table.model, table.day],
+                )
+            self._expired[table.model] = max(self._expired.get(table.model, 0), table.day)
+            self._tables.pop(name, None)
+            self._seen = Seen()
+        return there
+
+    def expired(self) -> Mapping[Kept, int]:
+        last: dict[Kept, int] = {}
+        for model, day in list(self._expired.items()):
+            if (kept := _kept(model)) is not None:
+                last[kept] = max(day, last.get(kept, 0))
+        return last
+
+    def _refuse_dropped(self, day: int, *models: str) -> None:
+        """For a batch that is being applied, with the oldest day of its rows of these models."""
+        for model in models:
+            if day <= self._expired.get(model, 0):
+                raise DroppedDayError(
+                    f"a batch has rows of {model} of {day}, and {self._expired[model]} was dropped"
+                    " as expired: it is analysed again without them"
+                )
+
+    def _check(self, cursor: duckdb.DuckDBPyConnection, lease: Lease) -> None:
+        last, now_ms = _lease(cursor, lease.name), self.now_ms()
+        if last is None or (last.epoch, last.holder) != (lease.epoch, lease.holder):
+            newest = "nobody's" if last is None else f"{last.holder}'s, at epoch {last.epoch}"
+            raise PermanentError(
+                f"the lease {lease.name} of epoch {lease.epoch} is {newest}: nothing is dropped"
+            )
+        if last.expires_ms <= now_ms:
+            raise PermanentError(
+                f"the lease {lease.name} of epoch {lease.epoch} has expired"
+                f" {now_ms - last.expires_ms} ms ago: nothing is dropped"
+            )
+
+
+def read_expired(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    return dict(cursor.execute("SELECT model, day FROM expired_through").fetchall())
+
+
+def _lease(cursor: duckdb.DuckDBPyConnection, name: str) -> Lease | None:
+    query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = ?"
+    rows = cursor.execute(query, [name]).fetchall()
+    return Lease(*rows[0]) if rows else None
+
+
+def _lasts(lease: Lease, now_ms: int) -> bool:
+    return now_ms < lease.expires_ms <= now_ms + int(LEASE_S_MAX * 1000)
+
+
+def _day_table(name: str) -> DayTable | None:
+    found = _DAY_TABLE.fullmatch(name)
+    kept = _kept(found[1]) if found else None
+    return DayTable(found[1], int(found[2]), kept) if found and kept else None
+
+
+def _kept(model: str) -> Kept | None:
+    """None for what is no model of ours."""
+    if model in _RECORDS:
+        return Kept.RECORD
+    ours = model in relations.MODELS or model.startswith(metrics.PREFIX)
+    return Kept.METRICS if ours else None

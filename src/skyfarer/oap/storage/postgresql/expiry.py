@@ -1,0 +1,176 @@
+"""Tables of days that expire: listed by their names, dropped under a lease, and never made again.
+
+    lease              name, epoch, holder, expires_ms: who may drop, until when
+    expired_through    model, day: the last day of it that was dropped; rows of that day, or of an
+                       older one, are refused
+
+Only tables of models that are known here are listed: whatever else the schema has is nobody's to
+drop. The clock is the server's. A day is dropped, and tables are made, under the same lock
+(`Lock.SCHEMA`): who makes a table has looked at `expired_through` under it. A batch that had seen
+its table before it was dropped finds none, is refused as a whole, and looks again.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from threading import Lock
+from typing import Final
+
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, DroppedDayError, Kept, Lease
+from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.storage.postgresql import events, logs, metrics, relations, schema, segments, tags
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.seen import Seen
+
+DDL: Final = f"""
+CREATE TABLE IF NOT EXISTS lease (
+    name {TEXT} PRIMARY KEY, epoch BIGINT NOT NULL, holder {TEXT} NOT NULL,
+    expires_ms BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS expired_through (model {TEXT} PRIMARY KEY, day INTEGER NOT NULL);
+"""
+_NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
+_RECORDS: Final = frozenset(
+    (
+        *(segments.NAME, segments.UNSAMPLED, schema.RECORD),
+        *(tags.NAME, logs.NAME, events.NAME),
+        *(what.value for what in Slow),
+    )
+)
+
+_PARTS: Final = {segments.NAME: (segments.DATA,)}
+"""Model → tables that go with its own, in one transaction: half of it could not be read."""
+
+
+class Expiry(ABC):
+    """DayTables, and what the writing half has to know of them."""
+
+    _applying: Lock
+    _tables: metrics.Tables
+    _seen: Seen
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Cursor]: ...
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Cursor]: ...
+
+    def now_ms(self) -> int:
+        with self._reading() as cursor:
+            return _now_ms(cursor)
+
+    def day_tables(self) -> list[DayTable]:
+        with self._reading() as cursor:
+            found = [_day_table(name) for name in schema.present(cursor)]
+        return sorted(filter(None, found), key=lambda one: (one.model, one.day))
+
+    def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
+        with self._transaction() as cursor:
+            cursor.execute("LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE")
+            now_ms, last = _now_ms(cursor), _lease(cursor, name)
+            if last is not None and last.holder != holder and _lasts(last, now_ms):
+                return None
+            epoch = 1 if last is None else last.epoch + (last.holder != holder)
+            lease = Lease(name, holder, epoch, now_ms + int(seconds * 1000))
+            cursor.execute(
+                """INSERT INTO lease (name, epoch, holder, expires_ms)
+                VALUES (%(name)s, %(epoch)s, %(holder)s, %(expires_ms)s)
+                ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, holder = excluded.holder,
+                    expires_ms = excluded.expires_ms""",
+                lease.__dict__,
+            )
+            return lease
+
+    def drop(self, lease: Lease, table: DayTable) -> bool:
+        name = f"{table.model}_{table.day:08d}"
+        if _day_table(name) != table:
+            raise PermanentError(f"{name} is no table of a day that may be dropped")
+        names = [name, *(f"{part}_{table.day:08d}" for part in _PARTS.get(table.model, ()))]
+        with self._applying:
+            with self._transaction() as cursor:
+                schema.take(cursor, schema.Lock.SCHEMA)
+                there = name in schema.present(cursor)
+                cursor.execute(f"DROP TABLE IF EXISTS {', '.join(names)}")
+                cursor.execute(
+                    """INSERT INTO expired_through AS t VALUES (%s, %s)
+                    ON CONFLICT (model) DO UPDATE SET day = greatest(t.day, excluded.day)""",
+                    [table.model, table.day],
+                )
+                _check(cursor, lease)  # last: to drop, it may have waited for readers
+            for one in names:
+                self._tables.pop(one, None)
+            self._seen = Seen()
+        return there
+
+    def expired(self) -> Mapping[Kept, int]:
+        last: dict[Kept, int] = {}
+        with self._reading() as cursor:
+            days = _expired(cursor)
+        for model, day in days.items():
+            if (kept := _kept(model)) is not None:
+                last[kept] = max(day, last.get(kept, 0))
+        return last
+
+
+def refuse_dropped(cursor: Cursor, tables: Iterable[str]) -> None:
+    """DroppedDayError when one of these tables is of a day that was dropped, or before it."""
+    last = _expired(cursor)
+    for name in sorted(tables):
+        found = _DAY_TABLE.fullmatch(name)
+        if found and int(found[2]) <= last.get(found[1], 0):
+            raise DroppedDayError(
+                f"a batch has rows of {found[1]} of {found[2]}, and {last[found[1]]} was dropped"
+                " as expired: it is analysed again without them"
+            )
+
+
+def _expired(cursor: Cursor) -> dict[str, int]:
+    return dict(cursor.execute("SELECT model, day FROM expired_through").fetchall())
+
+
+def _check(cursor: Cursor, lease: Lease) -> None:
+    last, now_ms = _lease(cursor, lease.name), _now_ms(cursor)
+    if last is None or (last.epoch, last.holder) != (lease.epoch, lease.holder):
+        newest = "nobody's" if last is None else f"{last.holder}'s, at epoch {last.epoch}"
+        raise PermanentError(
+            f"the lease {lease.name} of epoch {lease.epoch} is {newest}: nothing is dropped"
+        )
+    if last.expires_ms <= now_ms:
+        raise PermanentError(
+            f"the lease {lease.name} of epoch {lease.epoch} has expired"
+            f" {now_ms - last.expires_ms} ms ago: nothing is dropped"
+        )
+
+
+def _now_ms(cursor: Cursor) -> int:
+    return int(cursor.execute(f"SELECT {_NOW_MS}").fetchall()[0][0])
+
+
+def _lease(cursor: Cursor, name: str) -> Lease | None:
+    """Locked: who would take it over waits for the end of this transaction."""
+    query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = %s FOR UPDATE"
+    rows = cursor.execute(query, [name]).fetchall()
+    return Lease(*rows[0]) if rows else None
+
+
+def _lasts(lease: Lease, now_ms: int) -> bool:
+    return now_ms < lease.expires_ms <= now_ms + int(LEASE_S_MAX * 1000)
+
+
+def _day_table(name: str) -> DayTable | None:
+    found = _DAY_TABLE.fullmatch(name)
+    kept = _kept(found[1]) if found else None
+    return DayTable(found[1], int(found[2]), kept) if found and kept else None
+
+
+def _kept(model: str) -> Kept | None:
+    """None for what is no model of ours."""
+    if model in _RECORDS:
+        return Kept.RECORD
+    ours = model in relations.MODELS or model.startswith(metrics.PREFIX)
+    return Kept.METRICS if ours else None

@@ -1,0 +1,232 @@
+"""The timer of every node: looks at the boundaries, and deletes when it is this node's turn.
+
+One run:
+
+    look       list the tables and plan by both clocks; nothing expired: done
+    turn       this node is in the list of nodes, and first (`turns`)
+    lease      storage gives it to one at a time; renewed before each table
+    drop       model by model, oldest day first; what fails is counted, and the next model follows
+    look again on every node, whatever happened: ages, and the alarm
+
+Nothing of it is trusted when it counts: `DayTables.drop` checks the lease in the transaction of
+the drop, so a node that was paused anywhere above is refused there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import groupby
+from typing import Final
+
+from skyfarer.base.clock import Clock
+from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.core.cluster import Coordinator
+from skyfarer.oap.core.expiry import DayTable, DayTables, Lease, Retention
+from skyfarer.oap.ttl.policy import CLOCKS_DIFFER_MS_MAX, ClockError, Plan, plan
+from skyfarer.oap.ttl.sight import Sight
+from skyfarer.oap.ttl.turns import not_my_turn
+from skyfarer.telemetry import table
+from skyfarer.telemetry.metrics import Registry
+
+LEASE: Final = "ttl"
+LEASE_S: Final = 30.0
+"""More than a drop takes, and less than the shortest period."""
+FAILURES_MAX: Final = 2
+"""Of one model in a run."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class KeeperSettings:
+    """`holder` names this process in the lease: no other one ever has it."""
+
+    retention: Retention
+    period_s: float
+    holder: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one run. `why`: nothing, or not all, was deleted; `failed` are tables with what
+    went wrong; `left` are expired and still there."""
+
+    outcome: str
+    dropped: tuple[DayTable, ...] = ()
+    failed: tuple[tuple[DayTable, str], ...] = ()
+    why: str = ""
+    left: int = 0
+
+
+class Keeper:
+    """`run` and `planned` from any thread; runs follow each other. They block on storage, and raise
+    nothing but what is our own mistake. `stop` ends a run between two tables."""
+
+    def __init__(
+        self,
+        settings: KeeperSettings,
+        tables: DayTables,
+        coordinator: Coordinator,
+        sight: Sight,
+        registry: Registry,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._tables = tables
+        self._coordinator = coordinator
+        self._sight = sight
+        self._registry = registry
+        self._clock = clock
+        self._running = threading.Lock()
+        self._stopping = threading.Event()
+        self._looked_at = self._moment()
+        self._thread = threading.Thread(target=self._keep, name="ttl", daemon=True)
+
+    def start(self) -> None:
+        self._sight.observe()
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def planned(self, force: bool = False) -> Plan:
+        """What the next run would find. SkyfarerError when a clock forbids one."""
+        moved_ms = self._moment() - self._looked_at
+        if moved_ms > CLOCKS_DIFFER_MS_MAX:
+            raise ClockError(
+                f"this node's clock was set ahead by {timedelta(seconds=moved_ms // 1000)} since"
+                " the last run: nothing is deleted until the next one, in case it is set back"
+            )
+        local_ms, storage_ms = self._clock.now_ms(), self._tables.now_ms()
+        retention = self._settings.retention
+        return plan(self._tables.day_tables(), retention, local_ms, storage_ms, force)
+
+    def not_my_turn(self) -> str:
+        """Why another node would delete, in a sentence; empty when it is this one."""
+        return not_my_turn(self._coordinator.nodes(), self._sight.periods_overdue())
+
+    def run(self, force: bool = False) -> Run:
+        """Once, under all the rules. `force` lifts the bound of one run and nothing else."""
+        with self._running:
+            try:
+                run = self._run(force)
+            except ClockError as refused:
+                run = Run("refused", why=str(refused))
+            except Exception as error:
+                if not isinstance(error, SkyfarerError):
+                    log.exception("expired data cannot be deleted")
+                run = Run("failed", why=str(error))
+            self._looked_at = self._moment()
+            run = self._looked(run)
+        self._registry.inc(table.TTL_RUNS, outcome=run.outcome)
+        self._say(run)
+        return run
+
+    def _run(self, force: bool) -> Run:
+        found = self.planned(force)
+        self._sight.saw(found)
+        if not found.going:
+            return Run("clean")
+        if why := self.not_my_turn():
+            return Run("waited", why=why)
+        return self._delete(found)
+
+    def _delete(self, found: Plan) -> Run:
+        """Of a model that fails twice the rest is left, and the next model follows."""
+        dropped, failed = list[DayTable](), list[tuple[DayTable, str]]()
+        failures, epoch, why = Counter[str](), 0, ""
+        for one in found.going:
+            if failures[one.model] == FAILURES_MAX:
+                continue
+            lease = self._tables.take_lease(LEASE, self._settings.holder, LEASE_S)
+            if why := self._left_to(lease, epoch, one):
+                break
+            assert lease is not None
+            epoch = lease.epoch
+            gone, problem = self._dropped(lease, one)
+            dropped += [one] if gone else []
+            failed += [(one, problem)] if problem else []
+            failures[one.model] += bool(problem)
+        outcome = "failed" if failed else "waited" if why else "dropped"
+        return Run(outcome, tuple(dropped), tuple(failed), why)
+
+    def _left_to(self, lease: Lease | None, epoch: int, one: DayTable) -> str:
+        """Why this node must not go on with that table; empty when it may."""
+        if self._stopping.is_set():
+            return f"this node stops; {one.model} of {one.day} and what follows is left"
+        if lease is None or epoch not in (0, lease.epoch):
+            others = "another node holds the lease, or has held it since"
+            return f"{others}; {one.model} of {one.day} and what follows is left to it"
+        return ""
+
+    def _dropped(self, lease: Lease, one: DayTable) -> tuple[bool, str]:
+        """Whether it is gone by this, and what went wrong."""
+        try:
+            gone = self._tables.drop(lease, one)
+        except Exception as error:
+            log.warning("%s of %d cannot be dropped", one.model, one.day, exc_info=True)
+            self._registry.inc(table.TTL_FAILURES, model=one.model)
+            return False, f"{type(error).__name__}: {error}"
+        if gone:
+            log.info("dropped %s of %d, which has expired", one.model, one.day)
+            self._registry.inc(table.TTL_DROPPED, kept=one.kept.value)
+        return gone, ""
+
+    def _looked(self, run: Run) -> Run:
+        """Looks again, so that what is seen is what is there; a failure was told before."""
+        found = self._seen()
+        self._sight.judge(run.why or "; ".join(problem for _, problem in run.failed))
+        return replace(run, left=found.expired if found is not None else run.left)
+
+    def _seen(self) -> Plan | None:
+        """What there is; None, and a line in the log, when it cannot be told."""
+        try:
+            found = self.planned()
+        except ClockError as error:
+            log.warning("it cannot be told which data has expired: %s", error)
+        except Exception:
+            log.warning("it cannot be seen which data has expired", exc_info=True)
+        else:
+            self._sight.saw(found)
+            return found
+        return None
+
+    def _say(self, run: Run) -> None:
+        if run.outcome in ("refused", "failed"):
+            named = ", ".join(f"{one.model} of {one.day}" for one, _ in run.failed)
+            log.warning("expired data is not all deleted: %s", run.why or f"failed: {named}")
+        elif run.outcome == "waited":
+            log.info("the remove stage is skipped: %s", run.why)
+        elif run.dropped:
+            log.info("%d expired tables dropped, %d left", len(run.dropped), run.left)
+
+    def _keep(self) -> None:
+        self._foretell()
+        while not self._stopping.wait(self._settings.period_s):
+            try:
+                self.run()
+            except Exception:
+                log.exception("the keeper of expired data failed; it goes on")
+
+    def _foretell(self) -> None:
+        """What the first run will drop, a period before it: time to stop a mistake."""
+        found = self._seen()
+        going = found.going if found is not None else ()
+        for model, days in groupby(going, lambda one: one.model):
+            log.info("expired, and dropped next: %s of %s", model, _span(days))
+
+    def _moment(self) -> int:
+        """Stays the same as long as nobody sets the clock."""
+        return self._clock.now_ms() - int(self._clock.monotonic_s() * 1000)
+
+
+def _span(tables: Iterable[DayTable]) -> str:
+    days = [table.day for table in tables]
+    return f"{days[0]} to {days[-1]}, {len(days)} days" if len(days) > 1 else str(days[0])

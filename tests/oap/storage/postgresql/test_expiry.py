@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from contracts.expiry_contract import (
+    LEASE,
+    OLD,
+    TODAY,
+    ExpiryContract,
+    at,
+    everything,
+    held,
+    of_day,
+    tables_of,
+)
+from contracts.storage_contract import batch, delta
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept
+from skyfarer.oap.storage.postgresql import PostgresStorage, schema
+
+
+class TestPostgresExpiry(ExpiryContract):
+    pass
+
+
+def test_t07_floors_and_leases_are_those_of_all_nodes(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    storage.apply(of_day(OLD))
+    lease = held(storage)
+    for table in tables_of(storage, OLD):
+        assert other.drop(lease, table)
+    assert storage.expired() == {Kept.RECORD: OLD, Kept.METRICS: OLD}
+    with pytest.raises(DroppedDayError, match="20261113 was dropped as expired"):
+        storage.apply(of_day(OLD, 1))
+    assert other.take_lease(LEASE, "b", 1) is None
+    assert storage.day_tables() == []
+
+
+def test_what_every_model_stores_is_listed_and_nothing_else(storage: PostgresStorage) -> None:
+    with storage._transaction() as cursor:
+        cursor.execute("CREATE TABLE mine_20261113 (a INTEGER)")
+        cursor.execute("CREATE TABLE segment_2026111 (a INTEGER)")
+    storage.apply(everything(OLD))
+    relation = delta(minute=at(OLD) // 60_000, from_service="web", detect_point="SERVER")
+    metrics = batch(1, 2, deltas=[relation]).metrics
+    storage.apply(batch(1, 2, metrics={"ServiceRelation": metrics["Service"]}))
+    listed = {f"{one.model}_{one.day}" for one in storage.day_tables()}
+    assert _of_day(storage, OLD) - listed == {"mine_20261113", "segment_data_20261113"}
+    lease = held(storage)
+    for model in ("mine", "source_offset"):
+        with pytest.raises(PermanentError, match="is no table of a day"):
+            storage.drop(lease, DayTable(model, OLD, Kept.RECORD))
+
+
+def test_the_bytes_of_segments_go_with_them(storage: PostgresStorage) -> None:
+    storage.apply(everything(OLD))
+    assert storage.drop(held(storage), DayTable("segment", OLD, Kept.RECORD))
+    assert not any(name.startswith("segment_") for name in _of_day(storage, OLD))
+
+
+def _of_day(storage: PostgresStorage, day: int) -> set[str]:
+    with storage._reading() as cursor:
+        return {name for name in schema.present(cursor) if name.endswith(f"_{day}")}
+
+
+def test_a_batch_whose_table_is_dropped_under_it_is_refused_whole(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    """The other node remembers tables that are gone."""
+    other.apply(of_day(OLD))
+    lease = held(storage)
+    for table in tables_of(storage, OLD):
+        assert storage.drop(lease, table)
+    with pytest.raises(DroppedDayError):
+        other.apply(of_day(OLD, 1))
+    other.apply(of_day(TODAY, 1))
+    assert {one.day for one in other.day_tables()} == {TODAY}
