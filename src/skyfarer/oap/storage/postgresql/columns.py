@@ -75,7 +75,7 @@ class Column:
         if self.is_table:
             name, settled = f'"{self.name}"', f'"{self.settled}"'
             return (
-                f"{name} = concat(t.{name}, excluded.{name}),"
+                f"{name} = nullif(concat(t.{name}, excluded.{name}), ''),"
                 f" {settled} = coalesce(t.{settled}, excluded.{settled})"
             )
         stored, new = f't."{self.name}"', f'excluded."{self.name}"'
