@@ -80,10 +80,6 @@ class Postgres:
 
         return copy
 
-    def drop(self, day: int) -> None:
-        with self.storage._transaction() as cursor:
-            cursor.execute(f"DROP TABLE metrics_endpoint_{week.day_bucket(day)}")
-
     def stop(self) -> None:
         self.storage.stop()
         self.server.close()
