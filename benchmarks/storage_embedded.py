@@ -67,9 +67,5 @@ class Embedded:
 
         return insert
 
-    def drop(self, day: int) -> None:
-        with self.storage._transaction() as cursor:
-            cursor.execute(f"DROP TABLE metrics_endpoint_{week.day_bucket(day)}")
-
     def stop(self) -> None:
         self.storage.stop()

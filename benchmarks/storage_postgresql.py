@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import week
 from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics
+from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -61,19 +61,15 @@ class Postgres:
         """The rows that the merge brings, copied into a table of the same columns, without a key
         and with that of metrics."""
         (wide,) = metrics.wide(WIDE, stored, minute_buckets(stored.rows, UTC))
+        rows, key = _as_stored(wide.rows), ", PRIMARY KEY (entity_id, time_bucket)"
         return {
-            "bare COPY": self._copy("plain", wide.rows, ""),
-            "COPY with a key": self._copy(
-                "plain_keyed", wide.rows, ", PRIMARY KEY (entity_id, time_bucket)"
-            ),
+            "bare COPY": self._copy("plain", rows, ""),
+            "COPY with a key": self._copy("plain_keyed", rows, key),
         }
 
     def _copy(self, table: str, rows: pa.Table, key: str) -> Callable[[], None]:
-        types = {"string": "TEXT", "int64": "BIGINT", "list<item: int64>": "BIGINT[]"}
-        columns = ", ".join(
-            f'"{field.name}" {types.get(str(field.type), "TEXT[]")}'
-            for field in copying.prepared(rows).schema
-        )
+        types = {pa.string(): "TEXT", pa.int64(): "BIGINT", pa.int32(): "INTEGER"}
+        columns = ", ".join(f'"{field.name}" {types[field.type]}' for field in rows.schema)
         with self.storage._transaction() as cursor:
             cursor.execute(f"CREATE TABLE {table} ({columns}{key})")
 
@@ -84,22 +80,16 @@ class Postgres:
 
         return copy
 
-    def drop(self, day: int) -> None:
-        with self.storage._transaction() as cursor:
-            cursor.execute(f"DROP TABLE metrics_endpoint_{week.day_bucket(day)}")
-
     def stop(self) -> None:
         self.storage.stop()
         self.server.close()
 
 
 def _as_stored(rows: pa.Table) -> pa.Table:
-    """Tables with their values and the number of their keys, as `postgresql.columns` has them."""
-    for field in rows.schema:
+    """Tables as texts, with their lengths, as `postgresql.columns` has them."""
+    for place, field in enumerate(rows.schema):
         if pa.types.is_map(field.type):
-            maps = rows[field.name].combine_chunks()
-            sizes = pa.array(np.diff(maps.offsets.to_numpy()).astype(np.int32))
-            rows = rows.append_column(f"{field.name} kept", sizes)
-    rows = copying.prepared(rows)
-    values = {f"{name}{copying.VALUES}": f"{name} sum" for name in rows.column_names}
-    return rows.rename_columns([values.get(name, name) for name in rows.column_names])
+            texts = tables.written(rows[field.name])
+            rows = rows.set_column(place, field.name, texts)
+            rows = rows.append_column(f"{field.name} sum", pc.binary_length(texts))
+    return rows

@@ -150,6 +150,7 @@ class AnalysisJob:
         self._told()
 
     def _start_query(self, session: SparkSession, start: int) -> StreamingQuery:
+        self._hindered = False
         checkpoint = self._settings.spark.scratch / "checkpoint"
         shutil.rmtree(checkpoint, ignore_errors=True)
         self._consumer.commit(start)

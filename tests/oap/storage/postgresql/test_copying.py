@@ -8,7 +8,6 @@ import pytest
 from skyfarer.oap.storage.postgresql import PostgresStorage, copying
 from skyfarer.oap.storage.postgresql.copying import ROWS_PER_WRITE
 
-MAP = pa.map_(pa.string(), pa.int64())
 COLUMNS: dict[str, tuple[pa.Array, list[Any]]] = {
     "text": (pa.array(["é", None, "", "'\\\t\n"]), ["é", None, "", "'\\\t\n"]),
     "a large text": (pa.array(["a", None, "", "b"], pa.large_string()), ["a", None, "", "b"]),
@@ -39,12 +38,6 @@ def test_a_column_arrives_as_it_is(storage: PostgresStorage, name: str) -> None:
     assert brought(storage, chunked) == [(value,) for value in expected[2:] + expected]
 
 
-def test_a_map_becomes_a_column_of_keys_and_one_of_values(storage: PostgresStorage) -> None:
-    rows = pa.table({"a": pa.array([[("x", 1), ("y", None)], None, [], [("z", -2)]], MAP)})
-    assert brought(storage, rows.slice(0, 3)) == [(["x", "y"], [1, None]), (None, None), ([], [])]
-    assert brought(storage, rows.slice(2)) == [([], []), (["z"], [-2])]
-
-
 def test_a_nul_in_a_text_is_replaced_and_one_in_bytes_is_kept(storage: PostgresStorage) -> None:
     rows = pa.table(
         {
@@ -52,11 +45,10 @@ def test_a_nul_in_a_text_is_replaced_and_one_in_bytes_is_kept(storage: PostgresS
             "b": pa.array(["\0"], pa.large_string()),
             "c": pa.array(["\0"]).dictionary_encode(),
             "d": pa.array([["\0", "x"]]),
-            "e": pa.array([[("\0", 1)]], MAP),
             "f": pa.array([b"\0"]),
         }
     )
-    assert brought(storage, rows) == [("a�b�", "�", "�", ["�", "x"], ["�"], [1], b"\0")]
+    assert brought(storage, rows) == [("a�b�", "�", "�", ["�", "x"], b"\0")]
 
 
 def test_more_rows_than_are_sent_at_once_arrive_in_order(storage: PostgresStorage) -> None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
 import numpy as np
@@ -36,6 +36,7 @@ from skyfarer.oap.storage.merging import TABLE, Numbers, merged
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
 _Row: TypeAlias = dict[str, Value]
+_Read = TypeVar("_Read")
 PREFIX: Final = "metrics_"
 KEYS: Final = ("entity_id", "time_bucket")
 _ARROW_TYPES: Final = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), tables.SQL: TABLE}
@@ -63,10 +64,11 @@ class MetricReads(ABC):
         where = f"entity_id = $entity AND {WITHIN}"
         asked = {"entity": entity_id, "first": start_bucket, "last": end_bucket}
         with bounded(cursor):
-            rows = _selected(cursor, days, ("time_bucket", *columns), where, asked)
-            for bucket, *values in rows.fetchall():
-                if row := _known(rows.columns[1:], values):
-                    found[bucket] = row
+            wanted = ("time_bucket", *columns)
+            names, rows = _selected(cursor, days, wanted, where, asked, _fetched)
+        for bucket, *values in rows:
+            if row := _known(names[1:], values):
+                found[bucket] = row
         return found
 
     def rows(
@@ -84,8 +86,7 @@ class MetricReads(ABC):
             asked["service"] = service_id
         cursor = self._cursor()
         with bounded(cursor):
-            found = _selected(cursor, days, (*KEYS, *columns), where, asked)
-            rows = found.limit(ROWS_MAX + 1).to_arrow_table()
+            rows = _selected(cursor, days, (*KEYS, *columns), where, asked, _arrow)
         return _whole(tables.as_maps(rows), source)
 
 
@@ -218,19 +219,27 @@ def _selected(
     columns: Sequence[str],
     where: str,
     asked: dict[str, object],
-) -> duckdb.DuckDBPyRelation:
+    read: Callable[[duckdb.DuckDBPyRelation], _Read],
+) -> _Read:
     """The columns of the tables of these days. Mostly all of them are there, and to ask which ones
-    takes longer than to be told."""
+    takes longer than to be told. That one is not there leaves the transaction as it is."""
     columns = [name for name in columns if COLUMN_NAME.fullmatch(name)]
     try:
-        return cursor.sql(_union(dict.fromkeys(days, columns), where), params=asked)
+        return read(cursor.sql(_union(dict.fromkeys(days, columns), where), params=asked))
     except (duckdb.CatalogException, duckdb.BinderException):
         present = schema.present(cursor)
         there = {day: _columns(cursor, day) for day in days if day in present}
         wanted = {day: [name for name in columns if name in of] for day, of in there.items()}
-        if not wanted:
-            return cursor.sql(_NO_ROWS)
-        return cursor.sql(_union(wanted, where), params=asked)
+        query = _union(wanted, where) if wanted else _NO_ROWS
+        return read(cursor.sql(query, params=asked if wanted else {}))
+
+
+def _fetched(found: duckdb.DuckDBPyRelation) -> tuple[list[str], list[Any]]:
+    return found.columns, found.fetchall()
+
+
+def _arrow(found: duckdb.DuckDBPyRelation) -> pa.Table:
+    return found.limit(ROWS_MAX + 1).to_arrow_table()
 
 
 def _union(wanted: Mapping[str, Sequence[str]], where: str) -> str:

@@ -33,15 +33,21 @@ class Resends(ABC):
     def known_segments(self, ids: pa.ChunkedArray, minutes: pa.ChunkedArray) -> Iterable[str]:
         cursor, texts = self._cursor(), ids.to_pylist()
         buckets = minute_buckets(pa.table({"minute": minutes}), self._zone)
+        found: list[str] = []
+        for day in np.unique(buckets // PRECISIONS[-1]).tolist():
+            suspects = self._known.suspects(day, texts, partial(self._stored, day))
+            with snapshot(cursor):
+                for table in _tables(cursor, day) if suspects else ():
+                    found += _found(cursor, table, suspects)
+        return found
+
+    def _stored(self, day: int) -> Iterator[list[str]]:
+        """In a snapshot of its own, that is as new as the question."""
+        cursor = self._cursor()
         with snapshot(cursor):
-            present = schema.present(cursor)
-            for day in np.unique(buckets // PRECISIONS[-1]).tolist():
-                either = schema.segment_table(day), schema.unsampled_table(day)
-                tables = sorted(present.intersection(either))
-                if tables:
-                    suspects = self._known.suspects(day, texts, partial(_stored, cursor, tables))
-                    for table in tables:
-                        yield from _found(cursor, table, suspects)
+            for table in _tables(cursor, day):
+                for batch in cursor.sql(f"SELECT segment_id FROM {table}").to_arrow_reader():
+                    yield batch["segment_id"].to_pylist()
 
     def _know(self, batch: Analysed) -> None:
         """Of a batch that is durable, or may be."""
@@ -54,10 +60,9 @@ class Resends(ABC):
                 self._known.add(day, texts.to_pylist())
 
 
-def _stored(cursor: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> Iterator[list[str]]:
-    for table in tables:
-        for batch in cursor.sql(f"SELECT segment_id FROM {table}").to_arrow_reader():
-            yield batch["segment_id"].to_pylist()
+def _tables(cursor: duckdb.DuckDBPyConnection, day: int) -> list[str]:
+    either = schema.segment_table(day), schema.unsampled_table(day)
+    return sorted(schema.present(cursor).intersection(either))
 
 
 def _found(cursor: duckdb.DuckDBPyConnection, table: str, wanted: Sequence[str]) -> Iterable[str]:

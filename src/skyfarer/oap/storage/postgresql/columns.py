@@ -1,13 +1,14 @@
 """Columns of metric rows: how each accumulator is stored, and how it takes in another value.
 
     number   "x" BIGINT or DOUBLE PRECISION
-    table    "x" TEXT[], "x sum" BIGINT[], "x kept" INTEGER      (or "x max", "x min")
+    table    "x" TEXT (`tables`), "x sum" INTEGER      (or "x max", "x min")
 
-A table takes in another by having it appended: one key may stand in it several times, and who reads
-it puts them together as the name of the values' column says. When it has grown to more than twice
-what its keys were last time, and ROOM, it is put together in its row (`settled`). So a batch pays
-for what it brings, not for what is there: to take a table apart and to group it costs thirty times
-as much in SQL. Up to its bound nothing is lost by waiting; beyond it nobody waits.
+A table takes in another by having its text appended: one key may stand in it several times, and who
+reads it puts them together as the name of its second column says. That one has the length of the
+text when it was put together last; when it has grown to more than twice that, and ROOM, it is done
+again (`metrics`). So a batch pays for what it brings, not for what is there: to take a table apart
+and to group it in SQL costs thirty times as much. Up to its bound nothing is lost by waiting; where
+there may be more keys, nobody waits.
 
 Sums of 64-bit numbers wrap around, as Java's do, and those of doubles become infinite. PostgreSQL
 refuses both, and to look for it in every row costs as much as all the rest: only a batch that was
@@ -25,19 +26,19 @@ import pyarrow as pa
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITY_COLUMNS
 from skyfarer.oap.core.storage import COLUMN_NAME, KEYS_MAX, Merge
-from skyfarer.oap.storage.postgresql.copying import COLLATED, VALUES
+from skyfarer.oap.storage.postgresql.copying import COLLATED
+from skyfarer.oap.storage.postgresql.tables import ENTRY_BYTES_MIN
 
 KEYS: Final = ("entity_id", "time_bucket")
-ROOM: Final = 64
-SPREAD: Final = 31
-"""Rows that grow alike are not all put together by the same batch."""
-_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
-_TABLE, _LONG, _DOUBLE = "text[]", "bigint", "double precision"
-_NAME_BYTES_MAX: Final = 63 - len(VALUES)
+ROOM: Final = 512
+SPREAD: Final = 255
+"""Both in bytes. Rows that grow alike are not all put together by the same batch."""
+_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute", "row"))
+_TABLE, _LONG, _DOUBLE = "text", "bigint", "double precision"
+_NAME_BYTES_MAX: Final = 63 - len(" sum")
 _LEAST: Final = "(-9223372036854775808)"
 _GREATEST: Final = "9223372036854775807"
 _GREATEST_DOUBLE: Final = "1.7976931348623157e308::float8"
-_BEYOND: Final = "18446744073709551616"
 
 
 @dataclass(frozen=True)
@@ -54,34 +55,29 @@ class Column:
         return self.type == _TABLE
 
     @property
-    def values(self) -> str:
+    def settled(self) -> str:
+        """A table's second column."""
         return f"{self.name} {self.merge.value}"
-
-    @property
-    def kept(self) -> str:
-        return f"{self.name} kept"
 
     def declared(self) -> dict[str, str]:
         """The columns it is, with their types."""
         if not self.is_table:
             return {self.name: self.type}
-        return {self.name: self.type, self.values: "bigint[]", self.kept: "integer"}
+        return {self.name: self.type, self.settled: "integer"}
 
     def brought(self) -> dict[str, str]:
         """The columns it is, with where they are among the rows that a batch has brought."""
-        if not self.is_table:
-            return {self.name: f'"{self.name}"'}
-        values, size = f'"{self.name}{VALUES}"', f'cardinality("{self.name}")'
-        return {self.name: f'"{self.name}"', self.values: values, self.kept: size}
+        own = {self.name: f'"{self.name}"'}
+        return {**own, self.settled: f'octet_length("{self.name}")'} if self.is_table else own
 
     def taking(self, careful: bool) -> str:
         """The assignments of a row that takes in the `excluded` one."""
         if self.is_table:
-            both = (
-                f'"{name}" = t."{name}" || excluded."{name}"' for name in (self.name, self.values)
+            name, settled = f'"{self.name}"', f'"{self.settled}"'
+            return (
+                f"{name} = nullif(concat(t.{name}, excluded.{name}), ''),"
+                f" {settled} = coalesce(t.{settled}, excluded.{settled})"
             )
-            kept = f'"{self.kept}" = coalesce(t."{self.kept}", excluded."{self.kept}")'
-            return ", ".join((*both, kept))
         stored, new = f't."{self.name}"', f'excluded."{self.name}"'
         if self.merge is not Merge.SUM:
             chosen = "greatest" if self.merge is Merge.MAX else "least"
@@ -93,30 +89,9 @@ class Column:
 
     def too_long(self) -> str:
         """Of a table: whether it must be put together."""
-        return (
-            f'cardinality(t."{self.name}") > least({self.keys_max}, {ROOM} + 2 * t."{self.kept}" '
-            f"+ (hashtext(t.entity_id) & {SPREAD}))"
-        )
-
-    def beyond(self) -> str:
-        """Of a table: whether it may have more keys than its bound."""
-        return f'cardinality(t."{self.name}") > {self.keys_max}'
-
-    def settled(self, careful: bool) -> str:
-        """The assignments of a row whose table is put together; `i` is the row that came last.
-        Carefully, its keys are bounded: those that were stored before come first, of the others
-        those that are first by text."""
-        value, order = f"{self.merge.value}(v)", ""
-        if careful:
-            order = f"""ORDER BY min(place) > cardinality(t."{self.name}")
-                - coalesce(cardinality(i."{self.name}"), 0), k LIMIT {self.keys_max}"""
-        if careful and self.merge is Merge.SUM:
-            value = f"mod(mod(sum(v) - {_LEAST}, {_BEYOND}) + {_BEYOND}, {_BEYOND}) + {_LEAST}"
-        return f'''("{self.name}", "{self.values}", "{self.kept}") = (
-            SELECT array_agg(k), array_agg(v), count(*) FROM (
-                SELECT k, ({value})::bigint AS v
-                FROM unnest(t."{self.name}", t."{self.values}") WITH ORDINALITY AS u(k, v, place)
-                GROUP BY k {order}) AS one_each)'''
+        keys = f"{ENTRY_BYTES_MIN * self.keys_max}"
+        grown = f'{ROOM} + 2 * t."{self.settled}" + (hashtext(t.entity_id) & {SPREAD})'
+        return f'octet_length(t."{self.name}") > least({keys}, {grown})'
 
 
 def _wrapping(stored: str, new: str) -> str:

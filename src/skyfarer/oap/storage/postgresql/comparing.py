@@ -26,7 +26,7 @@ from skyfarer.oap.storage.postgresql.metrics import FEW_BELOW, listed, stored_co
 from skyfarer.oap.storage.postgresql.series import stored_row, wanted_columns
 
 _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
-_TYPES: Final = {"bigint": pa.int64(), "double precision": pa.float64(), "text[]": TABLE}
+_TYPES: Final = {"bigint": pa.int64(), "double precision": pa.float64(), "text": TABLE}
 _SCHEMA: Final = {"entity_id": pa.string(), "time_bucket": pa.int64()}
 Types = dict[str, pa.DataType]
 

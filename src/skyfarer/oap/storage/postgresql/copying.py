@@ -4,8 +4,7 @@
 
 A text of PostgreSQL has no NUL character (U+0000): each becomes U+FFFD here, as a byte that is no
 UTF-8 does elsewhere, and in every text that a statement binds (`Text`). Bytes (`binary`) are stored
-as they are. Dictionaries are taken apart; a map becomes two columns, its keys and its values
-(`<name>` + VALUES).
+as they are. Dictionaries are taken apart; there are no maps.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from psycopg.types.string import StrDumperUnknown
 
 ROWS_PER_WRITE: Final = 4096
 """Encoded at once: what is sent meanwhile need not be held in memory twice."""
-VALUES: Final = " values"
-"""With a blank, which no column of ours has."""
 COLLATED: Final = 'COLLATE "C"'
 _NUL, _INSTEAD = "\x00", "�"
 
@@ -78,19 +75,8 @@ def _send(
 
 def prepared(rows: pa.Table) -> pa.Table:
     """With columns as the encoder and PostgreSQL take them."""
-    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
-    for name, column in zip(rows.column_names, rows.columns, strict=True):
-        if pa.types.is_map(column.type):
-            maps = _whole(column)
-            columns[name] = _clean(_listed(maps, maps.keys))
-            columns[f"{name}{VALUES}"] = _listed(maps, maps.items)
-        else:
-            columns[name] = _clean(column)
-    return pa.table(columns)
-
-
-def _listed(maps: pa.MapArray, parts: pa.Array) -> pa.ListArray:
-    return pa.ListArray.from_arrays(maps.offsets, parts, mask=maps.is_null())
+    columns = zip(rows.column_names, rows.columns, strict=True)
+    return pa.table({name: _clean(column) for name, column in columns})
 
 
 def _clean(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

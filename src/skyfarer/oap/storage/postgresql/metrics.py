@@ -7,17 +7,17 @@ batch. A plan that has new accumulators (`columns`) adds columns to the day's ta
 an older plan stay as they are.
 
 A batch's own rows are merged in Arrow to one a key, brought in binary, and taken in by the rows
-there are, in one statement. Pages are left half empty, so that a changed row stays in its page and
+there are, in one statement. Tables that have grown too long by it are read, put together in Arrow
+and written again. Pages are left half empty, so that a changed row stays in its page and
 no index has to know of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,10 @@ from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import TABLE, Numbers, merged
-from skyfarer.oap.storage.postgresql import schema
+from skyfarer.oap.storage.postgresql import copying, schema, tables
 from skyfarer.oap.storage.postgresql.columns import KEYS, Column, columns_of, sql_type
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
-T = TypeVar("T")
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
 PREFIX: Final = "metrics_"
@@ -42,7 +41,9 @@ FEW_BELOW: Final = 10**11
 """Hours and days are smaller numbers. Those of all entities are found by an index, which minutes
 are not in: it costs a batch nothing."""
 _ANY: Final = 2**31 - 1
-_ARROW_TYPES: Final = {"text[]": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
+_ROW: Final = "row"
+"""With every row that is brought; no accumulator is named so."""
+_ARROW_TYPES: Final = {"text": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
 _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -130,30 +131,29 @@ def _unlike(table: str, column: Column, there: str) -> PermanentError:
     )
 
 
+def bring(cursor: Cursor, brought: str, wanted: Wide) -> None:
+    """As a temporary table, its rows numbered."""
+    rows = wanted.rows.append_column(_ROW, pa.array(np.arange(wanted.rows.num_rows)))
+    for column in (one for one in wanted.columns if one.is_table):
+        place = rows.schema.get_field_index(column.name)
+        rows = rows.set_column(place, column.name, tables.written(rows[column.name]))
+    copying.bring(cursor, brought, rows)
+
+
 def merge(cursor: Cursor, brought: str, wanted: Wide) -> None:
     """Inside the caller's transaction; `brought` is the temporary table with the rows."""
-    grown = _tried(cursor, lambda careful: _taken_in(cursor, brought, wanted, careful))
-    if not grown:
-        return
-    full = [key for *key, beyond in grown if beyond]
-    others = [key for *key, beyond in grown if not beyond]
-    for column in (one for one in wanted.columns if one.is_table):
-        put = partial(_settle, cursor, brought, wanted.table, column)
-        put(full, True)
-        _tried(cursor, partial(put, others))
-
-
-def _tried(cursor: Cursor, work: Callable[[bool], T]) -> T:
-    """Without care, and carefully where a sum grows too large for PostgreSQL."""
     try:
         with cursor.connection.transaction():
-            return work(False)
+            grown = _taken_in(cursor, brought, wanted, careful=False)
     except NumericValueOutOfRange:
-        return work(True)
+        grown = _taken_in(cursor, brought, wanted, careful=True)
+    if grown:
+        for column in (one for one in wanted.columns if one.is_table):
+            _settle(cursor, brought, wanted.table, column, grown)
 
 
-def _taken_in(cursor: Cursor, brought: str, wanted: Wide, careful: bool) -> list[tuple[Any, ...]]:
-    """The keys of the rows with a table that has grown too long, and whether beyond its bound."""
+def _taken_in(cursor: Cursor, brought: str, wanted: Wide, careful: bool) -> list[int]:
+    """The numbers of the rows with a table that has grown too long."""
     brings = {name: f'"{name}"' for name in KEYS}
     for column in wanted.columns:
         brings |= column.brought()
@@ -161,40 +161,46 @@ def _taken_in(cursor: Cursor, brought: str, wanted: Wide, careful: bool) -> list
     statement = f"""INSERT INTO {wanted.table} AS t ({listed(*brings)})
         SELECT {", ".join(brings.values())} FROM pg_temp.{brought}
         ON CONFLICT (entity_id, time_bucket) DO UPDATE SET {taking}"""
-    tables = [column for column in wanted.columns if column.is_table]
-    if not tables:
+    grown = " OR ".join(column.too_long() for column in wanted.columns if column.is_table)
+    if not grown:
         cursor.execute(statement, prepare=False)
         return []
-    grown = " OR ".join(column.too_long() for column in tables)
-    beyond = " OR ".join(column.beyond() for column in tables)
     cursor.execute(
-        f"""WITH changed AS ({statement}
-            RETURNING t.entity_id, t.time_bucket, {grown} AS grown, {beyond} AS beyond)
-        SELECT entity_id, time_bucket, coalesce(beyond, false) FROM changed WHERE grown""",
+        f"""WITH changed AS (
+            {statement} RETURNING t.entity_id, t.time_bucket, {grown} AS grown)
+        SELECT "{_ROW}" FROM changed JOIN pg_temp.{brought} USING (entity_id, time_bucket)
+        WHERE grown""",
         prepare=False,
     )
-    return cursor.fetchall()
+    return [number for (number,) in cursor.fetchall()]
 
 
 def _settle(
-    cursor: Cursor,
-    brought: str,
-    table: str,
-    column: Column,
-    keys: Sequence[Sequence[Any]],
-    careful: bool,
+    cursor: Cursor, brought: str, table: str, column: Column, numbers: Sequence[int]
 ) -> None:
-    if not keys:
-        return
-    entities, buckets = zip(*keys, strict=True)
+    """What was stored before comes first: where there are too many keys, its own stay."""
+    name, keys = f'"{column.name}"', "t.entity_id = i.entity_id AND t.time_bucket = i.time_bucket"
     cursor.execute(
-        f"""UPDATE {table} AS t SET {column.settled(careful)}
-        FROM unnest(%s::text[], %s::bigint[]) AS grown(entity_id, time_bucket)
-        JOIN pg_temp.{brought} AS i
-            ON i.entity_id = grown.entity_id COLLATE "C" AND i.time_bucket = grown.time_bucket
-        WHERE t.entity_id = i.entity_id AND t.time_bucket = i.time_bucket
-            AND {column.too_long()}""",
-        [list(entities), list(buckets)],
+        f"""SELECT i."{_ROW}", i.{name}, left(t.{name}, length(t.{name}) - length(i.{name}))
+        FROM unnest(%s::bigint[]) AS grown("{_ROW}")
+        JOIN pg_temp.{brought} AS i USING ("{_ROW}") JOIN {table} AS t ON {keys}
+        WHERE i.{name} IS NOT NULL""",
+        [list(numbers)],
+        prepare=False,
+    )
+    if not (found := cursor.fetchall()):
+        return
+    rows, new, stored = (pa.array(values) for values in zip(*found, strict=True))
+    both = tables.read(pa.concat_arrays([stored, new]))
+    everything = pa.table({_ROW: pa.concat_arrays([rows, rows]), column.name: both})
+    bounds = {column.name: column.keys_max}
+    one_each = merged(everything, [_ROW], {column.name: column.merge}, bounds, len(rows))
+    written = tables.written(one_each[column.name])
+    settled = pa.table({_ROW: one_each[_ROW], column.name: written})
+    copying.bring(cursor, "settled", settled)
+    cursor.execute(
+        f"""UPDATE {table} AS t SET {name} = s.{name}, "{column.settled}" = octet_length(s.{name})
+        FROM pg_temp.{brought} AS i JOIN pg_temp.settled AS s USING ("{_ROW}") WHERE {keys}""",
         prepare=False,
     )
 

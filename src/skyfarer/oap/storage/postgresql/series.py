@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any
 
 from skyfarer.oap.core.storage import Merge, Value
 from skyfarer.oap.core.time_bucket import days_of
 from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import listed, stored_columns, table_of
-
-
-def _added(one: int, other: int) -> int:
-    return (one + other + 2**63) % 2**64 - 2**63
-
-
-_BOTH: Final[Mapping[Merge, Callable[[int, int], int]]] = {
-    Merge.SUM: _added,
-    Merge.MAX: max,
-    Merge.MIN: min,
-}
+from skyfarer.oap.storage.postgresql.tables import table
 
 
 class MetricReads(ABC):
@@ -41,11 +31,11 @@ class MetricReads(ABC):
         found: dict[int, dict[str, Value]] = {}
         with self._reading() as cursor:
             present = schema.present(cursor)
-            for table in (table for table in tables if table in present):
-                wanted = wanted_columns(stored_columns(cursor, table), columns)
+            for name in (name for name in tables if name in present):
+                wanted = wanted_columns(stored_columns(cursor, name), columns)
                 names = [name for pair in wanted.values() for name in pair]
                 cursor.execute(
-                    f"""SELECT {listed("time_bucket", *names)} FROM {table}
+                    f"""SELECT {listed("time_bucket", *names)} FROM {name}
                     WHERE entity_id = %s AND time_bucket BETWEEN %s AND %s""",
                     [entity_id, start_bucket, end_bucket],
                 )
@@ -56,26 +46,18 @@ class MetricReads(ABC):
 
 
 def wanted_columns(there: Mapping[str, str], columns: Sequence[str]) -> dict[str, list[str]]:
-    """Of the columns that are there: the columns each is, the values of a table second."""
+    """Of the columns that are there: the columns each is, that of a table's merging second."""
     found: dict[str, list[str]] = {}
     for name in (name for name in columns if name in there):
-        values = [f"{name} {merge.value}" for merge in Merge if f"{name} {merge.value}" in there]
-        found[name] = [name, *values]
+        seconds = [f"{name} {merge.value}" for merge in Merge if f"{name} {merge.value}" in there]
+        found[name] = [name, *seconds]
     return found
 
 
 def stored_row(wanted: Mapping[str, list[str]], stored: Mapping[str, Any]) -> dict[str, Value]:
     row: dict[str, Value] = {}
-    for name, (own, *values) in wanted.items():
+    for name, (own, *seconds) in wanted.items():
         if stored[own] is not None:
-            row[name] = _table(stored[own], values[0], stored[values[0]]) if values else stored[own]
+            merges = [Merge(second.rpartition(" ")[2]) for second in seconds]
+            row[name] = table(stored[own], merges[0]) if merges else stored[own]
     return row
-
-
-def _table(keys: list[str], named: str, values: list[int]) -> dict[str, int]:
-    """As the name of the values' column says."""
-    both = _BOTH[Merge(named.rpartition(" ")[2])]
-    found: dict[str, int] = {}
-    for key, value in zip(keys, values, strict=True):
-        found[key] = both(found[key], value) if key in found else value
-    return found

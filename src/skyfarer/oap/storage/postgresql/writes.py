@@ -135,7 +135,7 @@ class Writes(RecordWrites):
         if batch.parked:
             _park(cursor, batch)
         for number, one in enumerate(wides):
-            copying.bring(cursor, f"wide_{number}", one.rows)
+            metrics.bring(cursor, f"wide_{number}", one)
 
     def _merge(
         self,
