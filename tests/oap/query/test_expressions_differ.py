@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from golden.mqe.plain import EARLIER, Lines, Plain, World, evaluate, same
@@ -219,7 +219,7 @@ def assert_same(text: str, found: Result, expected: Plain) -> None:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), world=worlds())
 def test_an_expression_comes_to_what_a_plain_evaluator_says(
     root: str, data: st.DataObject, world: World

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from golden.mqe.scripts import script
@@ -92,7 +92,7 @@ def at_once(of: Derived, found: list[dict[str, Any]]) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize("of", METRICS, ids=lambda of: of.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_many_rows_at_once_have_the_values_that_each_has_alone(of: Derived, data: Any) -> None:
     found = data.draw(rows(of))
