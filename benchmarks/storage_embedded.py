@@ -17,6 +17,7 @@ from storage_merging import Batches, deltas
 
 class Embedded:
     name = "duckdb"
+    in_process = True
 
     def __init__(self, directory: Path) -> None:
         self.storage = EmbeddedStorage()

@@ -23,6 +23,7 @@ from third_parties.postgresql import Server
 
 class Postgres:
     name = "postgresql"
+    in_process = False
 
     def __init__(self, memory: str = "1GB") -> None:
         """FileNotFoundError where no server is installed."""
