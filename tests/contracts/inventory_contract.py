@@ -135,7 +135,10 @@ class InventoryContract:
     @settings(
         max_examples=15,
         deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.differing_executors,  # every storage runs it, on examples of its own
+        ],
     )
     @given(
         st.lists(

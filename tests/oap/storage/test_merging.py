@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import pyarrow as pa
@@ -109,3 +110,15 @@ def test_a_table_keeps_its_stored_keys_and_takes_new_ones_by_text(
         result = merged(table, ("key", "bucket"), merges, {"table": keys_max}, stored_count=2)
         (row,) = (row for row in result.to_pylist() if row["key"] == "a")
         assert dict(row["table"]) == expected
+
+
+def test_a_table_is_the_same_bytes_whatever_came_first() -> None:
+    brought = [{"9": 1, "10": 2}, {"2": 5}, {"10": 1, "1": 1}]
+    seen = set[tuple[tuple[str, int], ...]]()
+    for order in permutations(brought):
+        rows = pa.table(
+            {"k": ["a"] * 3, "t": pa.array([list(one.items()) for one in order], TABLE)}
+        )
+        (table,) = merged(rows, ["k"], {"t": Merge.SUM})["t"].to_pylist()
+        seen.add(tuple(table))
+    assert seen == {(("1", 1), ("10", 3), ("2", 5), ("9", 1))}

@@ -63,7 +63,8 @@ _Merged: TypeAlias = tuple[Numbers, Numbers, npt.NDArray[np.bool_]]
 
 
 class _Entries(NamedTuple):
-    """Of tables, side by side: `labels` are places in `texts`."""
+    """Of tables, side by side: `labels` are places in `texts`, which are sorted, so that the same
+    table is the same bytes whatever came first."""
 
     groups: Numbers
     labels: Numbers
@@ -86,17 +87,20 @@ def _entries(tables: pa.MapArray, groups: Numbers, stored_count: int) -> _Entrie
         rows, tables = np.flatnonzero(valid.to_numpy(zero_copy_only=False)), tables.filter(valid)
     owners = np.repeat(rows, np.diff(tables.offsets.to_numpy()))
     labels = tables.keys.dictionary_encode()
+    order = pc.sort_indices(labels.dictionary)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order.to_numpy()] = np.arange(len(order))
     return _Entries(
         groups=groups[owners],
-        labels=labels.indices.to_numpy(),
+        labels=ranks[labels.indices.to_numpy()],
         values=tables.items.fill_null(0).to_numpy(),
         new=owners >= stored_count,
-        texts=labels.dictionary,
+        texts=labels.dictionary.take(order),
     )
 
 
 def _one_each(entries: _Entries, merge: Merge, groups_count: int) -> _Entries:
-    """One a group and label, in the order of groups."""
+    """One a group and label, in the order of groups and labels."""
     width = max(len(entries.texts), 1)
     places = entries.groups * width + entries.labels
     dense = groups_count * width <= CELLS_AN_ENTRY_MAX * len(places)
@@ -131,10 +135,8 @@ def _bounded(entries: _Entries, keys_max: int, groups_count: int) -> _Entries:
     if counts.max(initial=0) <= keys_max:
         return entries
     starts = np.cumsum(counts) - counts
-    ranks = np.empty(len(entries.texts), np.int64)
-    ranks[pc.sort_indices(entries.texts).to_numpy()] = np.arange(len(ranks))
-    order = np.lexsort((ranks[entries.labels], entries.new, entries.groups))
-    kept = order[np.arange(len(order)) - np.repeat(starts, counts) < keys_max]
+    order = np.lexsort((entries.labels, entries.new, entries.groups))
+    kept = np.sort(order[np.arange(len(order)) - np.repeat(starts, counts) < keys_max])
     return entries._replace(
         groups=entries.groups[kept],
         labels=entries.labels[kept],
