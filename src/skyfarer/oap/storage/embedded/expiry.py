@@ -11,7 +11,6 @@ process, since it lives there.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -22,9 +21,10 @@ import duckdb
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, DroppedDayError, Kept, Lease
+from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.storage.embedded import events, logs, metrics, relations, schema, tags
+from skyfarer.oap.storage.expiring import check, day_table, lasts
 from skyfarer.oap.storage.seen import Seen
 
 DDL: Final = """
@@ -33,7 +33,6 @@ CREATE TABLE IF NOT EXISTS lease (
     expires_ms BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS expired_through (model VARCHAR PRIMARY KEY, day INTEGER NOT NULL);
 """
-_DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
 _RECORDS: Final = frozenset(
     (
         *(schema.SEGMENT, schema.UNSAMPLED, schema.RECORD, tags.NAME, logs.NAME, events.NAME),
@@ -61,14 +60,14 @@ class Expiry(ABC):
         return self._clock.now_ms()
 
     def day_tables(self) -> list[DayTable]:
-        found = (_day_table(name) for name in schema.present(self._cursor()))
+        found = (day_table(name, _kept) for name in schema.present(self._cursor()))
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
         with self._transaction() as cursor:
             now_ms = self.now_ms()
             last = _lease(cursor, name)
-            if last is not None and last.holder != holder and _lasts(last, now_ms):
+            if last is not None and last.holder != holder and lasts(last, now_ms):
                 return None
             epoch = 1 if last is None else last.epoch + (last.holder != holder)
             lease = Lease(name, holder, epoch, now_ms + int(seconds * 1000))
@@ -82,11 +81,11 @@ class Expiry(ABC):
 
     def drop(self, lease: Lease, table: DayTable) -> bool:
         name = f"{table.model}_{table.day:08d}"
-        if _day_table(name) != table:
+        if day_table(name, _kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
         with self._applying:
             with self._transaction() as cursor:
-                self._check(cursor, lease)
+                check(lease, _lease(cursor, lease.name), self.now_ms())
                 there = name in schema.present(cursor)
                 cursor.execute(f"DROP TABLE IF EXISTS {name}")
                 cursor.execute(
@@ -115,19 +114,6 @@ class Expiry(ABC):
                     " as expired: it is analysed again without them"
                 )
 
-    def _check(self, cursor: duckdb.DuckDBPyConnection, lease: Lease) -> None:
-        last, now_ms = _lease(cursor, lease.name), self.now_ms()
-        if last is None or (last.epoch, last.holder) != (lease.epoch, lease.holder):
-            newest = "nobody's" if last is None else f"{last.holder}'s, at epoch {last.epoch}"
-            raise PermanentError(
-                f"the lease {lease.name} of epoch {lease.epoch} is {newest}: nothing is dropped"
-            )
-        if last.expires_ms <= now_ms:
-            raise PermanentError(
-                f"the lease {lease.name} of epoch {lease.epoch} has expired"
-                f" {now_ms - last.expires_ms} ms ago: nothing is dropped"
-            )
-
 
 def read_expired(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return dict(cursor.execute("SELECT model, day FROM expired_through").fetchall())
@@ -137,16 +123,6 @@ def _lease(cursor: duckdb.DuckDBPyConnection, name: str) -> Lease | None:
     query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = ?"
     rows = cursor.execute(query, [name]).fetchall()
     return Lease(*rows[0]) if rows else None
-
-
-def _lasts(lease: Lease, now_ms: int) -> bool:
-    return now_ms < lease.expires_ms <= now_ms + int(LEASE_S_MAX * 1000)
-
-
-def _day_table(name: str) -> DayTable | None:
-    found = _DAY_TABLE.fullmatch(name)
-    kept = _kept(found[1]) if found else None
-    return DayTable(found[1], int(found[2]), kept) if found and kept else None
 
 
 def _kept(model: str) -> Kept | None:

@@ -11,19 +11,17 @@ seen is stored; one taken by a batch that was rolled back was never seen, and is
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from skyfarer.oap.core.inventory import FIRST_ID, Inventory, InventoryScope, combine, row_id
-from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Heartbeat
 from skyfarer.oap.core.streams import INVENTORY_MODELS, SEQUENCE, ColumnType, Model
-from skyfarer.oap.core.time_bucket import MINUTE_MS
+from skyfarer.oap.storage import registry
+from skyfarer.oap.storage.registry import Rows
 
 _SQL_TYPES = {
     ColumnType.BOOLEAN: "BOOLEAN",
@@ -31,16 +29,6 @@ _SQL_TYPES = {
     ColumnType.LONG: "BIGINT",
     ColumnType.TEXT: "VARCHAR",
 }
-_ARROW_TYPES = {
-    ColumnType.BOOLEAN: pa.bool_(),
-    ColumnType.INT: pa.int32(),
-    ColumnType.LONG: pa.int64(),
-    ColumnType.TEXT: pa.string(),
-}
-_LATEST_MS = 253_402_128_000_000  # 9999-12-30: later times have no bucket in every zone
-_CHANGES = ("register_time", "update_time", "mapping_time")
-
-Rows = Mapping[str, Inventory]
 
 
 class Inventories(ABC):
@@ -62,9 +50,9 @@ class Inventories(ABC):
         self, scope: InventoryScope, since_ms: int, limit: int
     ) -> list[Inventory]:
         model = INVENTORY_MODELS[scope]
-        times = [column.name for column in model.columns if column.field in _CHANGES]
+        times = [column.name for column in model.columns if column.field in registry.CHANGES]
         latest = f"greatest({', '.join(times)})"
-        query = f"{_query(model)} WHERE {latest} >= ? ORDER BY {latest} DESC LIMIT ?"
+        query = f"{registry.query(model)} WHERE {latest} >= ? ORDER BY {latest} DESC LIMIT ?"
         return _found(self._cursor(), scope, query, [since_ms, limit])
 
 
@@ -90,17 +78,22 @@ def register(
     listed as instances of newer agents are.
     """
     alive: Rows = {}
-    for scope, rows in _by_scope(inventories).items():
+    for scope, rows in registry.by_scope(inventories).items():
         stored = _stored(cursor, scope, list(rows))
         known = {key: combine(stored[key], rows[key]) for key in stored}
         _update(
-            cursor, scope, {key: row for key, row in known.items() if _differ(row, stored[key])}
+            cursor,
+            scope,
+            {key: row for key, row in known.items() if registry.differ(row, stored[key])},
         )
         fresh = {key: row for key, row in rows.items() if key not in stored}
         _insert(cursor, scope, fresh)
         if scope is InventoryScope.SERVICE_INSTANCE:
             alive = known | fresh
-    return _heartbeats(cursor, alive)
+    instances = registry.plain(alive)
+    owners = list({row.service_id for row in instances})
+    services = _select(cursor, InventoryScope.SERVICE, SEQUENCE.name, owners)
+    return registry.heartbeats(instances, services)
 
 
 def _table(model: Model) -> str:
@@ -109,15 +102,6 @@ def _table(model: Model) -> str:
         f"CREATE TABLE IF NOT EXISTS {model.name} "
         f"(id VARCHAR PRIMARY KEY, {', '.join(columns)}, UNIQUE ({SEQUENCE.name}))"
     )
-
-
-def _by_scope(inventories: Iterable[Inventory]) -> Mapping[InventoryScope, dict[str, Inventory]]:
-    """Per scope one a row id; services come first, for instances need their names."""
-    rows: dict[InventoryScope, dict[str, Inventory]] = {scope: {} for scope in INVENTORY_MODELS}
-    for inventory in inventories:
-        of_scope, key = rows[inventory.scope], row_id(inventory)
-        of_scope[key] = combine(of_scope[key], inventory) if key in of_scope else inventory
-    return rows
 
 
 def _stored(cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, keys: Sequence[str]) -> Rows:
@@ -129,33 +113,21 @@ def _select(
 ) -> list[Inventory]:
     if not keys:
         return []
-    query = f"{_query(INVENTORY_MODELS[scope])} WHERE {by} IN (SELECT unnest(?))"
+    query = f"{registry.query(INVENTORY_MODELS[scope])} WHERE {by} IN (SELECT unnest(?))"
     return _found(cursor, scope, query, [list(keys)])
-
-
-def _query(model: Model) -> str:
-    return f"SELECT {', '.join(column.name for column in model.columns)} FROM {model.name}"
 
 
 def _found(
     cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, query: str, parameters: Sequence[Any]
 ) -> list[Inventory]:
-    fields = [column.field for column in INVENTORY_MODELS[scope].columns]
-    rows = cursor.execute(query, parameters).fetchall()
-    return [Inventory(scope, **dict(zip(fields, row, strict=True))) for row in rows]
-
-
-def _differ(row: Inventory, stored: Inventory) -> bool:
-    """In what a row keeps; whatever else was said is said in vain."""
-    fields = [column.field for column in INVENTORY_MODELS[row.scope].columns]
-    return any(getattr(row, field) != getattr(stored, field) for field in fields)
+    return registry.read(scope, cursor.execute(query, parameters).fetchall())
 
 
 def _update(cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, rows: Rows) -> None:
     if not rows:
         return
     model = INVENTORY_MODELS[scope]
-    _bring(cursor, model, rows)
+    cursor.register("incoming", registry.as_table(model, rows))
     changes = [
         f"{column.name} = incoming.{column.name}" for column in model.columns if column != SEQUENCE
     ]
@@ -170,7 +142,8 @@ def _insert(cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, rows: Rows
         return
     model = INVENTORY_MODELS[scope]
     last = _take(cursor, scope, len(rows))
-    _bring(cursor, model, rows, range(last - len(rows) + 1, last + 1))
+    sequences = range(last - len(rows) + 1, last + 1)
+    cursor.register("incoming", registry.as_table(model, rows, sequences))
     cursor.execute(f"INSERT INTO {model.name} BY NAME FROM incoming")
 
 
@@ -179,53 +152,3 @@ def _take(cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, count: int) 
     query = "UPDATE register_lock SET sequence = sequence + ? WHERE id = ? RETURNING sequence"
     ((last,),) = cursor.execute(query, [count, scope.value]).fetchall()
     return int(last)
-
-
-def _bring(
-    cursor: duckdb.DuckDBPyConnection,
-    model: Model,
-    rows: Rows,
-    sequences: Iterable[int] | None = None,
-) -> None:
-    """Registers the rows as the table `incoming`, with these ids or with their own."""
-    columns = {"id": pa.array(list(rows), pa.string())}
-    for column in model.columns:
-        values: Iterable[Any] = [getattr(row, column.field) for row in rows.values()]
-        if column == SEQUENCE and sequences is not None:
-            values = sequences
-        columns[column.name] = pa.array(values, _ARROW_TYPES[column.type])
-    cursor.register("incoming", pa.table(columns))
-
-
-def _heartbeats(cursor: duckdb.DuckDBPyConnection, alive: Rows) -> list[Heartbeat]:
-    plain = [
-        row
-        for row in alive.values()
-        if not row.is_address and row.name and 0 < row.heartbeat_time < _LATEST_MS
-    ]
-    owners = list({row.service_id for row in plain})
-    found = _select(cursor, InventoryScope.SERVICE, SEQUENCE.name, owners)
-    names = {owner.sequence: owner.name for owner in found if not owner.is_address}
-    return [
-        Heartbeat(
-            service=names[row.service_id],
-            instance=row.name,
-            layer=Layer.GENERAL.name,
-            minute=row.heartbeat_time // MINUTE_MS,
-            properties=_attributes(row.properties),
-        )
-        for row in plain
-        if row.service_id in names
-    ]
-
-
-def _attributes(properties: str) -> dict[str, str] | None:
-    """The properties as texts. What is no JSON object has none to show, and must not stop the
-    batch: it stays in its row as it was told."""
-    try:
-        pairs = json.loads(properties)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(pairs, dict):
-        return None
-    return {key: text if isinstance(text, str) else json.dumps(text) for key, text in pairs.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from skyfarer.oap.core.storage import (
     Applied,
     Endpoint,
@@ -21,9 +19,7 @@ from skyfarer.oap.storage.embedded.metrics import MetricReads
 from skyfarer.oap.storage.embedded.relations import RelationReads
 from skyfarer.oap.storage.embedded.searching import snapshot
 from skyfarer.oap.storage.embedded.traces import TraceReads
-
-LANGUAGE = "language"
-UNKNOWN_LANGUAGE = "UNKNOWN"
+from skyfarer.oap.storage.listed import instance, service
 
 
 class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasReads):
@@ -34,7 +30,7 @@ class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasR
             HAVING $1 IS NULL OR list_contains(layers, $1) ORDER BY name""",
             [layer],
         )
-        return [_service(*row) for row in rows.fetchall()]
+        return [service(*row) for row in rows.fetchall()]
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         rows = self._cursor().execute(
@@ -42,7 +38,7 @@ class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasR
             WHERE service_id = ? AND last_ping >= ? AND time_bucket <= ? ORDER BY name""",
             [service_id, start_bucket, end_bucket],
         )
-        return [_instance(service_id, *row) for row in rows.fetchall()]
+        return [instance(service_id, *row) for row in rows.fetchall()]
 
     def endpoints(
         self, service_id: str, keyword: str, limit: int, between: tuple[int, int] | None = None
@@ -92,21 +88,3 @@ class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasR
         cursor.commit()
         next_sequence, delivered = offset[0] if offset else (0, 0)
         return Applied(next_sequence, delivered, dict(dropped))
-
-
-def _service(service_id: str, name: str, layers: list[str]) -> Service:
-    group, separator, short = name.partition("::")
-    return Service(
-        id=service_id,
-        name=name,
-        short_name=short if separator else name,
-        group=group if separator else "",
-        layers=tuple(layers),
-        normal=service_id.endswith(".1"),
-    )
-
-
-def _instance(service_id: str, part: str, name: str, properties: str | None) -> Instance:
-    attributes: dict[str, str] = json.loads(properties) if properties else {}
-    language = attributes.pop(LANGUAGE, UNKNOWN_LANGUAGE).upper()
-    return Instance(part, name, service_id, language, tuple(sorted(attributes.items())))

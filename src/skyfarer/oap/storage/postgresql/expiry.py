@@ -12,7 +12,6 @@ its table before it was dropped finds none, is refused as a whole, and looks aga
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -20,8 +19,9 @@ from threading import Lock
 from typing import Final
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, DroppedDayError, Kept, Lease
+from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.storage.expiring import DAY_TABLE, check, day_table, lasts
 from skyfarer.oap.storage.postgresql import events, logs, metrics, relations, schema, segments, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.schema import TEXT
@@ -34,7 +34,6 @@ CREATE TABLE IF NOT EXISTS lease (
 CREATE TABLE IF NOT EXISTS expired_through (model {TEXT} PRIMARY KEY, day INTEGER NOT NULL);
 """
 _NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
 _RECORDS: Final = frozenset(
     (
         *(segments.NAME, segments.UNSAMPLED, schema.RECORD),
@@ -66,14 +65,14 @@ class Expiry(ABC):
 
     def day_tables(self) -> list[DayTable]:
         with self._reading() as cursor:
-            found = [_day_table(name) for name in schema.present(cursor)]
+            found = [day_table(name, _kept) for name in schema.present(cursor)]
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
         with self._transaction() as cursor:
             cursor.execute("LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE")
             now_ms, last = _now_ms(cursor), _lease(cursor, name)
-            if last is not None and last.holder != holder and _lasts(last, now_ms):
+            if last is not None and last.holder != holder and lasts(last, now_ms):
                 return None
             epoch = 1 if last is None else last.epoch + (last.holder != holder)
             lease = Lease(name, holder, epoch, now_ms + int(seconds * 1000))
@@ -88,7 +87,7 @@ class Expiry(ABC):
 
     def drop(self, lease: Lease, table: DayTable) -> bool:
         name = f"{table.model}_{table.day:08d}"
-        if _day_table(name) != table:
+        if day_table(name, _kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
         names = [name, *(f"{part}_{table.day:08d}" for part in _PARTS.get(table.model, ()))]
         with self._applying:
@@ -101,7 +100,8 @@ class Expiry(ABC):
                     ON CONFLICT (model) DO UPDATE SET day = greatest(t.day, excluded.day)""",
                     [table.model, table.day],
                 )
-                _check(cursor, lease)  # last: to drop, it may have waited for readers
+                # Last: to drop, it may have waited for readers.
+                check(lease, _lease(cursor, lease.name), _now_ms(cursor))
             for one in names:
                 self._tables.pop(one, None)
             self._seen = Seen()
@@ -121,7 +121,7 @@ def refuse_dropped(cursor: Cursor, tables: Iterable[str]) -> None:
     """DroppedDayError when one of these tables is of a day that was dropped, or before it."""
     last = _expired(cursor)
     for name in sorted(tables):
-        found = _DAY_TABLE.fullmatch(name)
+        found = DAY_TABLE.fullmatch(name)
         if found and int(found[2]) <= last.get(found[1], 0):
             raise DroppedDayError(
                 f"a batch has rows of {found[1]} of {found[2]}, and {last[found[1]]} was dropped"
@@ -133,20 +133,6 @@ def _expired(cursor: Cursor) -> dict[str, int]:
     return dict(cursor.execute("SELECT model, day FROM expired_through").fetchall())
 
 
-def _check(cursor: Cursor, lease: Lease) -> None:
-    last, now_ms = _lease(cursor, lease.name), _now_ms(cursor)
-    if last is None or (last.epoch, last.holder) != (lease.epoch, lease.holder):
-        newest = "nobody's" if last is None else f"{last.holder}'s, at epoch {last.epoch}"
-        raise PermanentError(
-            f"the lease {lease.name} of epoch {lease.epoch} is {newest}: nothing is dropped"
-        )
-    if last.expires_ms <= now_ms:
-        raise PermanentError(
-            f"the lease {lease.name} of epoch {lease.epoch} has expired"
-            f" {now_ms - last.expires_ms} ms ago: nothing is dropped"
-        )
-
-
 def _now_ms(cursor: Cursor) -> int:
     return int(cursor.execute(f"SELECT {_NOW_MS}").fetchall()[0][0])
 
@@ -156,16 +142,6 @@ def _lease(cursor: Cursor, name: str) -> Lease | None:
     query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = %s FOR UPDATE"
     rows = cursor.execute(query, [name]).fetchall()
     return Lease(*rows[0]) if rows else None
-
-
-def _lasts(lease: Lease, now_ms: int) -> bool:
-    return now_ms < lease.expires_ms <= now_ms + int(LEASE_S_MAX * 1000)
-
-
-def _day_table(name: str) -> DayTable | None:
-    found = _DAY_TABLE.fullmatch(name)
-    kept = _kept(found[1]) if found else None
-    return DayTable(found[1], int(found[2]), kept) if found and kept else None
 
 
 def _kept(model: str) -> Kept | None:

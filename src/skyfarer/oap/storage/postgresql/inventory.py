@@ -11,23 +11,20 @@ by a batch that was rolled back was never seen, and is given out again.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from skyfarer.oap.core.inventory import FIRST_ID, Inventory, InventoryScope, combine, row_id
-from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Heartbeat
 from skyfarer.oap.core.streams import INVENTORY_MODELS, SEQUENCE, ColumnType, Model
-from skyfarer.oap.core.time_bucket import MINUTE_MS
+from skyfarer.oap.storage import registry
 from skyfarer.oap.storage.postgresql import copying
 from skyfarer.oap.storage.postgresql.copying import Cursor, told
 from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.registry import Rows
 
 _SQL_TYPES = {
     ColumnType.BOOLEAN: "BOOLEAN",
@@ -35,16 +32,6 @@ _SQL_TYPES = {
     ColumnType.LONG: "BIGINT",
     ColumnType.TEXT: TEXT,
 }
-_ARROW_TYPES = {
-    ColumnType.BOOLEAN: pa.bool_(),
-    ColumnType.INT: pa.int32(),
-    ColumnType.LONG: pa.int64(),
-    ColumnType.TEXT: pa.string(),
-}
-_LATEST_MS = 253_402_128_000_000  # 9999-12-30: later times have no bucket in every zone
-_CHANGES = ("register_time", "update_time", "mapping_time")
-
-Rows = Mapping[str, Inventory]
 
 
 class Inventories(ABC):
@@ -69,9 +56,9 @@ class Inventories(ABC):
         self, scope: InventoryScope, since_ms: int, limit: int
     ) -> list[Inventory]:
         model = INVENTORY_MODELS[scope]
-        times = [column.name for column in model.columns if column.field in _CHANGES]
+        times = [column.name for column in model.columns if column.field in registry.CHANGES]
         latest = f"greatest({', '.join(times)})"
-        query = f"{_query(model)} WHERE {latest} >= %s ORDER BY {latest} DESC LIMIT %s"
+        query = f"{registry.query(model)} WHERE {latest} >= %s ORDER BY {latest} DESC LIMIT %s"
         with self._reading() as cursor:
             return _found(cursor, scope, query, [since_ms, limit])
 
@@ -96,19 +83,24 @@ def register(cursor: Cursor, inventories: Iterable[Inventory]) -> list[Heartbeat
     listed as instances of newer agents are.
     """
     alive: Rows = {}
-    for scope, rows in _by_scope(inventories).items():
+    for scope, rows in registry.by_scope(map(_told, inventories)).items():
         if rows:
             _lock(cursor, scope)
         stored = _stored(cursor, scope, list(rows))
         known = {key: combine(stored[key], rows[key]) for key in stored}
         _update(
-            cursor, scope, {key: row for key, row in known.items() if _differ(row, stored[key])}
+            cursor,
+            scope,
+            {key: row for key, row in known.items() if registry.differ(row, stored[key])},
         )
         fresh = {key: row for key, row in rows.items() if key not in stored}
         _insert(cursor, scope, fresh)
         if scope is InventoryScope.SERVICE_INSTANCE:
             alive = known | fresh
-    return _heartbeats(cursor, alive)
+    instances = registry.plain(alive)
+    owners = list({row.service_id for row in instances})
+    services = _select(cursor, InventoryScope.SERVICE, SEQUENCE.name, owners)
+    return registry.heartbeats(instances, services)
 
 
 def _table(model: Model) -> str:
@@ -117,15 +109,6 @@ def _table(model: Model) -> str:
         f"CREATE TABLE IF NOT EXISTS {model.name} "
         f"(id {TEXT} PRIMARY KEY, {', '.join(columns)}, UNIQUE ({SEQUENCE.name}))"
     )
-
-
-def _by_scope(inventories: Iterable[Inventory]) -> Mapping[InventoryScope, dict[str, Inventory]]:
-    """Per scope one a row id; services come first, for instances need their names."""
-    rows: dict[InventoryScope, dict[str, Inventory]] = {scope: {} for scope in INVENTORY_MODELS}
-    for inventory in map(_told, inventories):
-        of_scope, key = rows[inventory.scope], row_id(inventory)
-        of_scope[key] = combine(of_scope[key], inventory) if key in of_scope else inventory
-    return rows
 
 
 def _told(inventory: Inventory) -> Inventory:
@@ -145,33 +128,21 @@ def _stored(cursor: Cursor, scope: InventoryScope, keys: Sequence[str]) -> Rows:
 def _select(cursor: Cursor, scope: InventoryScope, by: str, keys: Sequence[Any]) -> list[Inventory]:
     if not keys:
         return []
-    query = f"{_query(INVENTORY_MODELS[scope])} WHERE {by} = ANY(%s)"
+    query = f"{registry.query(INVENTORY_MODELS[scope])} WHERE {by} = ANY(%s)"
     return _found(cursor, scope, query, [list(keys)])
-
-
-def _query(model: Model) -> str:
-    return f"SELECT {', '.join(column.name for column in model.columns)} FROM {model.name}"
 
 
 def _found(
     cursor: Cursor, scope: InventoryScope, query: str, parameters: Sequence[Any]
 ) -> list[Inventory]:
-    fields = [column.field for column in INVENTORY_MODELS[scope].columns]
-    rows = cursor.execute(query, parameters).fetchall()
-    return [Inventory(scope, **dict(zip(fields, row, strict=True))) for row in rows]
-
-
-def _differ(row: Inventory, stored: Inventory) -> bool:
-    """In what a row keeps; whatever else was said is said in vain."""
-    fields = [column.field for column in INVENTORY_MODELS[row.scope].columns]
-    return any(getattr(row, field) != getattr(stored, field) for field in fields)
+    return registry.read(scope, cursor.execute(query, parameters).fetchall())
 
 
 def _update(cursor: Cursor, scope: InventoryScope, rows: Rows) -> None:
     if not rows:
         return
     model = INVENTORY_MODELS[scope]
-    _bring(cursor, model, rows)
+    copying.bring(cursor, "registered", registry.as_table(model, rows))
     changes = [
         f"{column.name} = registered.{column.name}"
         for column in model.columns
@@ -189,7 +160,8 @@ def _insert(cursor: Cursor, scope: InventoryScope, rows: Rows) -> None:
         return
     model = INVENTORY_MODELS[scope]
     last = _take(cursor, scope, len(rows))
-    _bring(cursor, model, rows, range(last - len(rows) + 1, last + 1))
+    sequences = range(last - len(rows) + 1, last + 1)
+    copying.bring(cursor, "registered", registry.as_table(model, rows, sequences))
     columns = ", ".join(("id", *(column.name for column in model.columns)))
     cursor.execute(
         f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM pg_temp.registered",
@@ -206,53 +178,3 @@ def _take(cursor: Cursor, scope: InventoryScope, count: int) -> int:
     query = "UPDATE register_lock SET sequence = sequence + %s WHERE id = %s RETURNING sequence"
     ((last,),) = cursor.execute(query, [count, scope.value]).fetchall()
     return int(last)
-
-
-def _bring(
-    cursor: Cursor,
-    model: Model,
-    rows: Rows,
-    sequences: Iterable[int] | None = None,
-) -> None:
-    """As the temporary table `registered`, with these ids or with their own."""
-    columns = {"id": pa.array(list(rows), pa.string())}
-    for column in model.columns:
-        values: Iterable[Any] = [getattr(row, column.field) for row in rows.values()]
-        if column == SEQUENCE and sequences is not None:
-            values = sequences
-        columns[column.name] = pa.array(values, _ARROW_TYPES[column.type])
-    copying.bring(cursor, "registered", pa.table(columns))
-
-
-def _heartbeats(cursor: Cursor, alive: Rows) -> list[Heartbeat]:
-    plain = [
-        row
-        for row in alive.values()
-        if not row.is_address and row.name and 0 < row.heartbeat_time < _LATEST_MS
-    ]
-    owners = list({row.service_id for row in plain})
-    found = _select(cursor, InventoryScope.SERVICE, SEQUENCE.name, owners)
-    names = {owner.sequence: owner.name for owner in found if not owner.is_address}
-    return [
-        Heartbeat(
-            service=names[row.service_id],
-            instance=row.name,
-            layer=Layer.GENERAL.name,
-            minute=row.heartbeat_time // MINUTE_MS,
-            properties=_attributes(row.properties),
-        )
-        for row in plain
-        if row.service_id in names
-    ]
-
-
-def _attributes(properties: str) -> dict[str, str] | None:
-    """The properties as texts. What is no JSON object has none to show, and must not stop the
-    batch: it stays in its row as it was told."""
-    try:
-        pairs = json.loads(properties)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(pairs, dict):
-        return None
-    return {key: text if isinstance(text, str) else json.dumps(text) for key, text in pairs.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from skyfarer.oap.core.storage import (
     Applied,
     Endpoint,
@@ -13,6 +11,7 @@ from skyfarer.oap.core.storage import (
     Service,
 )
 from skyfarer.oap.core.time_bucket import day_of, days_between
+from skyfarer.oap.storage.listed import instance, service
 from skyfarer.oap.storage.postgresql import schema
 from skyfarer.oap.storage.postgresql.aliases import AliasReads
 from skyfarer.oap.storage.postgresql.comparing import RowReads
@@ -22,9 +21,6 @@ from skyfarer.oap.storage.postgresql.relations import RelationReads
 from skyfarer.oap.storage.postgresql.series import MetricReads
 from skyfarer.oap.storage.postgresql.slow import SlowReads
 from skyfarer.oap.storage.postgresql.traces import TraceReads
-
-LANGUAGE = "language"
-UNKNOWN_LANGUAGE = "UNKNOWN"
 
 
 class Reads(
@@ -48,7 +44,7 @@ class Reads(
                 ORDER BY name LIMIT %(limit)s""",
                 {"layer": layer, "limit": self._metadata_rows_max},
             ).fetchall()
-        return [_service(*row) for row in rows]
+        return [service(*row) for row in rows]
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         with self._reading() as cursor:
@@ -58,7 +54,7 @@ class Reads(
                 ORDER BY name LIMIT %s""",
                 [service_id, start_bucket, end_bucket, self._metadata_rows_max],
             ).fetchall()
-        return [_instance(service_id, *row) for row in rows]
+        return [instance(service_id, *row) for row in rows]
 
     def endpoints(
         self, service_id: str, keyword: str, limit: int, between: tuple[int, int] | None = None
@@ -117,21 +113,3 @@ class Reads(
             ).fetchall()
         next_sequence, delivered = offset[0] if offset else (0, 0)
         return Applied(next_sequence, delivered, dict(dropped))
-
-
-def _service(service_id: str, name: str, layers: list[str]) -> Service:
-    group, separator, short = name.partition("::")
-    return Service(
-        id=service_id,
-        name=name,
-        short_name=short if separator else name,
-        group=group if separator else "",
-        layers=tuple(layers),
-        normal=service_id.endswith(".1"),
-    )
-
-
-def _instance(service_id: str, part: str, name: str, properties: str | None) -> Instance:
-    attributes: dict[str, str] = json.loads(properties) if properties else {}
-    language = attributes.pop(LANGUAGE, UNKNOWN_LANGUAGE).upper()
-    return Instance(part, name, service_id, language, tuple(sorted(attributes.items())))
