@@ -22,6 +22,7 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
+from skyfarer.testing.programs import free_port
 
 START_TIMEOUT_S = 60.0
 
@@ -79,8 +80,7 @@ def oap() -> Iterator[LiveOap]:
 
 @pytest.fixture(scope="module")
 def page_url(oap: LiveOap) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     command = f"from skyfarer.ui import run; run({oap.url!r}, '127.0.0.1', {port})"
     # NiceGUI behaves differently when it believes it runs inside a test; this is the real thing.
     environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}

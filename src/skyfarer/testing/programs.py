@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -27,12 +28,34 @@ SATELLITE_ANYWHERE = {
 
 READY_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
+FIRST_PORT = 15_000
+_held_ports = list[socket.socket]()
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of the loopback that stays this process's own.
+
+    The kernel gives the ports of its ephemeral range to whoever connects or listens anywhere, so
+    one that was free when we looked may be gone when a program that takes half a minute to start
+    binds it. Ours are below that range, and a name that each test process can see holds them.
+    """
+    while True:
+        port = random.randrange(FIRST_PORT, first_ephemeral_port())
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0skyfarer-test-port-{port}")
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+        else:
+            _held_ports.append(name)
+            return port
+
+
+def first_ephemeral_port() -> int:
+    return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
 
 
 def eventually(holds: Callable[[], bool], timeout_s: float, what: str) -> None:
@@ -85,8 +108,9 @@ class Program:
         line = self._process.stdout.readline() if readable else ""
         if "ready" not in line:
             self.kill()
-            tail = "\n".join(self.log.read_text().splitlines()[-15:])
-            raise AssertionError(f"{self._arguments} is not ready: {line!r}\n{tail}")
+            tail = self.log.read_text().splitlines()[-15:] or ["nothing"]
+            said = "\n".join((tail[-1], *tail))
+            raise AssertionError(f"{self._arguments} is not ready, {line!r}; its log: {said}")
         self.ready_line = line
 
     @property
