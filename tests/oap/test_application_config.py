@@ -1,58 +1,25 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from oap.configuring import MINIMAL, chosen, flat, load, refusal
 from skyfarer.base.config import read_yaml
 from skyfarer.base.errors import ConfigError
-from skyfarer.base.plugins import Catalog
-from skyfarer.oap.boot import later
-from skyfarer.oap.boot.catalog import CONFIGS, EXTRAS, ROWS
-from skyfarer.oap.boot.config import SHIPPED, Application, construct, load_application
+from skyfarer.oap.boot.catalog import CONFIGS
+from skyfarer.oap.boot.config import SHIPPED, load_application
 from skyfarer.oap.boot.settings import (
     AnalyzerConfig,
     CoreConfig,
     DuckDBConfig,
-    NoKeys,
     PostgreSQLConfig,
     PrometheusConfig,
     SharingServerConfig,
     thresholds_ms,
 )
-from skyfarer.oap.core.modules import Module, Provider
-
-MINIMAL = "cluster:\n  selector: standalone\ncore:\n  selector: ${SW_CORE:default}\n  default:\n"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "application.yml"
-
-
-def load(
-    file: Path, text: str, overrides: dict[str, object] | None = None, **environ: str
-) -> Application:
-    file.write_text(text, encoding="utf-8")
-    return load_application(file, environ, overrides)
-
-
-def refusal(
-    file: Path, text: str, overrides: dict[str, object] | None = None, **environ: str
-) -> str:
-    with pytest.raises(ConfigError) as refused:
-        load(file, text, overrides, **environ)
-    assert "\n" not in str(refused.value)
-    return str(refused.value)
-
-
-def chosen(application: Application) -> list[str]:
-    return [f"{one.module}.{one.provider}" for one in application.chosen]
 
 
 def test_the_shipped_file_chooses_what_this_version_has() -> None:
@@ -77,14 +44,6 @@ def test_the_defaults_of_the_shipped_file_are_those_of_the_code(config: type) ->
     assert load_application(None, {}).config(config) == config()
 
 
-def flat(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from flat(value)
-        else:
-            yield key, value
-
-
 def test_the_shipped_file_shows_every_key_with_a_variable() -> None:
     document = read_yaml(SHIPPED, {})
     for (module, provider), config in CONFIGS.items():
@@ -94,40 +53,11 @@ def test_the_shipped_file_shows_every_key_with_a_variable() -> None:
             assert re.fullmatch(r"\$\{(SW|SKYFARER)_[A-Z0-9_]+:.*\}", str(value))
 
 
-def test_every_port_listens_on_this_machine_alone_unless_told_otherwise() -> None:
-    application = load_application(None, {})
-    core, telemetry = application.config(CoreConfig), application.config(PrometheusConfig)
-
-    sharing = application.config(SharingServerConfig)
-
-    hosts = {core.restHost, core.gRPCHost, telemetry.host, sharing.restHost, sharing.gRPCHost}
-    assert hosts == {"127.0.0.1"}
-
-
-def test_an_open_port_is_warned_of() -> None:
-    application = load_application(None, {"SW_CORE_GRPC_HOST": "0.0.0.0"})
-
-    assert application.config(CoreConfig).gRPCHost == "0.0.0.0"
-    assert application.warnings == (
-        "application.yml: core.default.gRPCHost is 0.0.0.0: open to the network, neither encrypted"
-        " nor authenticated",
-    )
-    assert load_application(None, {"SW_CORE_GRPC_HOST": "::1"}).warnings == ()
-    assert load_application(None, {"SW_CORE_GRPC_HOST": "localhost"}).warnings == ()
-
-
 def test_a_cluster_whose_nodes_share_no_storage_is_warned_of() -> None:
     assert load_application(None, {"SW_CLUSTER": "etcd"}).warnings == (
         "storage.duckdb is this node's alone: other nodes of cluster.etcd do not see what is"
         " reported to this one",
     )
-
-
-def test_the_secrets_of_a_cluster_are_never_shown() -> None:
-    environ = {"SW_ZK_EXPRESSION": "oap:hidden", "SW_CLUSTER_ETCD_PASSWORD": "hidden"}
-    for cluster in ("etcd", "zookeeper"):
-        application = load_application(None, {**environ, "SW_CLUSTER": cluster})
-        assert "hidden" not in repr(application)
 
 
 @pytest.mark.parametrize(
@@ -149,45 +79,6 @@ def test_the_secrets_of_a_cluster_are_never_shown() -> None:
 def test_a_mistake_of_a_cluster_is_refused(environ: dict[str, str], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         load_application(None, {"SW_CLUSTER": "zookeeper", **environ})
-
-
-TLS = {"SSL_ENABLED": "true", "SSL_KEY_PATH": "key.pem", "SSL_CERT_CHAIN_PATH": "chain.pem"}
-EVERYWHERE = {"SW_CORE_GRPC_HOST": "0.0.0.0", "SW_CORE_REST_HOST": "0.0.0.0"}
-
-
-def encrypted(prefix: str, **more: str) -> dict[str, str]:
-    return {f"{prefix}_{name}": value for name, value in {**TLS, **more}.items()}
-
-
-@pytest.mark.parametrize(
-    ("environ", "lacks"),
-    [
-        ({"SW_AUTHENTICATION": "x"}, ["gRPCHost: not encrypted", "restHost: neither"]),
-        ({"SKYFARER_AUTHENTICATION_FILE": "x"}, ["gRPCHost: not encrypted", "restHost: neither"]),
-        (encrypted("SW_CORE_GRPC"), ["gRPCHost: not authenticated", "restHost: neither"]),
-        (encrypted("SW_CORE_GRPC") | {"SW_AUTHENTICATION": "x"}, ["restHost: neither"]),
-        (encrypted("SW_CORE_REST"), ["gRPCHost: neither", "restHost: not authenticated"]),
-        # With a port of the receiver's own nobody listens at core's.
-        ({"SW_RECEIVER_GRPC_PORT": "1"}, ["restHost: neither"]),
-        (
-            encrypted("SW_RECEIVER_GRPC", PORT="1", HOST="::", SSL_TRUSTED_CAS_PATH="ca.pem"),
-            ["restHost: neither"],
-        ),
-        (
-            {"SW_RECEIVER_SHARING_REST_HOST": "::", "SW_RECEIVER_SHARING_REST_PORT": "1"},
-            ["gRPCHost: neither", "restHost: neither", "restHost: neither"],
-        ),
-        # A port that is core's is not listened at.
-        ({"SW_RECEIVER_GRPC_HOST": "0.0.0.0"}, ["gRPCHost: neither", "restHost: neither"]),
-    ],
-)
-def test_an_open_port_is_warned_of_with_what_it_lacks(
-    environ: dict[str, str], lacks: list[str]
-) -> None:
-    warnings = load_application(None, EVERYWHERE | environ).warnings
-    shown = re.findall(r"(\w+Host) is \S+: open to the network, (neither|not \w+)", str(warnings))
-
-    assert sorted(f"{key}: {lack}" for key, lack in shown) == lacks
 
 
 def test_the_originals_variables_are_honoured() -> None:
@@ -426,158 +317,6 @@ def test_the_analyzers_keys_have_the_originals_defaults_and_forms() -> None:
         (6000,),
         (Path("a.oal"), Path("b")),
     )
-
-
-def test_a_protection_that_cannot_be_given_is_refused(file: Path) -> None:
-    text = "telemetry:\n  selector: prometheus\n  prometheus:\n    sslEnabled: ${ASKED:false}\n"
-
-    assert refusal(file, text, ASKED="true") == (
-        "application.yml: telemetry.prometheus.sslEnabled is set, but this version cannot honour"
-        " it yet"
-    )
-    assert "sslEnabled: read but not used yet" in load(file, text).warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("environ", "complaint"),
-    [
-        ({"SW_CORE_GRPC_SSL_ENABLED": "true"}, "gRPCSslEnabled needs gRPCSslKeyPath and"),
-        ({"SW_CORE_REST_SSL_ENABLED": "true"}, "restSSLEnabled needs restSSLKeyPath and"),
-        ({"SW_RECEIVER_GRPC_SSL_ENABLED": "true"}, "gRPCSslEnabled needs a gRPCPort of its own"),
-        (
-            {"SW_RECEIVER_SHARING_REST_SSL_ENABLED": "true"},
-            "restSSLEnabled needs a restPort of its own",
-        ),
-        (
-            {"SW_RECEIVER_GRPC_PORT": "1", "SW_RECEIVER_GRPC_SSL_TRUSTED_CAS_PATH": "ca.pem"},
-            "gRPCSslTrustedCAsPath needs gRPCSslEnabled",
-        ),
-    ],
-)
-def test_a_protection_that_lacks_something_is_refused(
-    environ: dict[str, str], complaint: str
-) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        load_application(None, environ)
-
-
-def test_a_token_is_never_shown() -> None:
-    with pytest.raises(ConfigError) as refused:
-        load_application(None, {"SW_AUTHENTICATION": "sécret"})
-
-    assert "cret" not in str(refused.value)
-    assert "secret" not in repr(load_application(None, {"SW_AUTHENTICATION": "secret"}))
-
-
-def test_no_name_is_both_used_and_for_later() -> None:
-    assert not later.MODULES & set(ROWS)
-    for module, names in later.PROVIDERS.items():
-        assert not names & set(ROWS[module])
-    for provider, keys in later.KEYS.items():
-        assert not keys & {field.name for field in fields(CONFIGS[provider])}
-
-
-def test_every_row_of_the_catalog_has_its_configuration() -> None:
-    rows = {(module, provider) for module, names in ROWS.items() for provider in names}
-
-    assert rows == set(CONFIGS)
-
-
-def test_the_catalog_and_the_providers_agree_and_can_start_in_one_order() -> None:
-    others = (
-        *({"SW_CLUSTER": cluster} for cluster in ROWS["cluster"]),
-        {"SW_STORAGE": "postgresql", "SW_DATA_SOURCE_PASSWORD": "x"},
-    )
-    providers = {
-        (provider.module.name, provider.name): provider
-        for environ in others
-        for provider in construct(load_application(None, environ))
-        if provider.module.name != "ttl"
-    }
-
-    assert set(providers) == set(CONFIGS)
-    for name, provider in providers.items():
-        assert CONFIGS[name] is provider.config
-
-
-def test_checking_a_configuration_imports_nothing_heavy() -> None:
-    code = (
-        "import sys\n"
-        "from skyfarer.oap.boot.config import load_application\n"
-        "load_application(None, {})\n"
-        f"heavy = {sorted(EXTRAS)} + ['skyfarer.oap.boot.providers']\n"
-        "print([name for name in heavy if name in sys.modules])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-
-    assert done.stdout.strip() == "[]"
-
-
-@dataclass(frozen=True)
-class ToyConfig:
-    size: int = 1
-
-
-class Toy(Provider):
-    """What another package might offer for storage."""
-
-    name = "toy"
-    module = Module("storage")
-    config = ToyConfig
-
-    def __init__(self, config: ToyConfig) -> None:
-        self.bound = config
-
-
-def test_another_packages_provider_is_configured_by_its_own_class(file: Path) -> None:
-    offered = {"skyfarer.storage": [("toy", f"{Toy.__module__}:Toy")]}
-    catalog = Catalog(ROWS, EXTRAS, lambda group: offered.get(group, []))
-    file.write_text("storage:\n  selector: toy\n  toy:\n    size: 7\n")
-    application = load_application(file, {}, None, catalog)
-    provider = construct(application, catalog)[0]
-
-    assert application.config(ToyConfig) == ToyConfig(7)
-    assert provider.name == "toy"
-
-
-def test_a_provider_without_keys_refuses_any(file: Path) -> None:
-    assert CONFIGS["cluster", "standalone"] is NoKeys
-    assert refusal(file, "cluster:\n  selector: standalone\n  standalone:\n    x: 1\n") == (
-        "application.yml: cluster.standalone has no key 'x'; there are none"
-    )
-
-
-def test_the_guide_has_every_key_with_its_variable_and_default() -> None:
-    guide = (Path(__file__).parents[2] / "docs/guide/configuration.md").read_text(encoding="utf-8")
-    document = read_yaml(SHIPPED, {})
-    for module, provider in CONFIGS:
-        for key, value in flat(document.keys(module, provider)):
-            variable, _, default = str(value)[2:-1].partition(":")
-            shown = f"`{default}` |" if default else "|"
-            assert f"| `{key}` | `{variable}` | {shown}" in guide
-        selector = str(document.keys(module)["selector"])[2:-1].partition(":")[0]
-        assert f"`{selector}`" in guide
-
-
-def test_postgresql_without_a_password_is_refused_when_it_is_chosen() -> None:
-    application = load_application(None, {"SW_STORAGE": "postgresql"})
-
-    assert application.config(PostgreSQLConfig) == PostgreSQLConfig()
-    with pytest.raises(ConfigError) as refused:
-        construct(application)
-    assert str(refused.value) == (
-        "storage.postgresql: dataSource.password has no value: set SW_DATA_SOURCE_PASSWORD"
-    )
-
-
-def test_postgresqls_password_is_shown_nowhere(file: Path) -> None:
-    text = "storage:\n  selector: postgresql\n  postgresql:\n    properties:\n"
-    application = load(file, text + "      dataSource.password: s3cret\n")
-
-    assert "s3cret" not in repr(application)
-    assert "password='s3cret'" in application.config(PostgreSQLConfig).conninfo()
 
 
 def test_a_stock_file_of_postgresql_is_understood(file: Path) -> None:
