@@ -23,6 +23,7 @@ from skyfarer.wire.relay import Relay
 from skyfarer.wire.rpc import RPCS, Handling
 from skyfarer.wire.server import GrpcServer, ServerSettings
 from skyfarer.wire.tokens import Tokens
+from wire.relaying import Backend, Rig
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 TIMEOUT_S = 30.0
@@ -208,3 +209,25 @@ def client(loop_thread: LoopThread) -> Iterator[Callable[..., Callable[..., byte
     for made in started:
         loop_thread.run(made.stop(1.0))
         loop_thread.run(made.stop(1.0))
+
+
+@pytest.fixture
+def backend() -> Iterator[Backend]:
+    made = Backend()
+    yield made
+    made.server.stop(0).wait()
+
+
+@pytest.fixture
+def rig(
+    serve: Callable[..., Any], loop_thread: Any, backend: Backend
+) -> Iterator[Callable[..., Rig]]:
+    made: list[Rig] = []
+
+    def make(**settings: Any) -> Rig:
+        made.append(Rig(serve, loop_thread, settings.pop("port", backend.port), **settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

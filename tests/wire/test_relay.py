@@ -3,135 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
 import grpc
 import pytest
-from h2.settings import SettingCodes
 
 from skyfarer.base.errors import RetryableError
 from skyfarer.base.units import KIB, MIB
-from skyfarer.telemetry.metrics import Registry
-from skyfarer.testing.programs import eventually, free_port
-from skyfarer.wire.client import ClientSettings, GrpcClient
-from skyfarer.wire.framing import prefixed
-from skyfarer.wire.relay import ClientRelay, Conversation, Metadata
-from skyfarer.wire.rpc import RPCS, Handling, Kind, Rpc, Streaming
-
-CONFIGURATIONS = "/skywalking.v3.ConfigurationDiscoveryService/fetchConfigurations"
-KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
-PROFILER = "/skywalking.v10.AsyncProfilerTask/collect"
-GO_PROFILE = "/skywalking.v3.ProfileTask/goProfileReport"
-ASKED = tuple(rpc for rpc in RPCS if rpc.handling is Handling.ASK)
-TIMEOUT_S = 30.0
-WINDOW_AND_A_MESSAGE = 1 * MIB + 128 * KIB
-
-Answer = Callable[[Iterator[bytes], grpc.ServicerContext], Iterator[bytes]]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    eventually(holds, TIMEOUT_S, "the state this test waits for")
-
-
-class Backend(grpc.GenericRpcHandler):
-    """A grpcio server; `answer` makes the answers to a call's messages, however it streams."""
-
-    def __init__(self) -> None:
-        self.answer: Answer = echo
-        self.path = ""
-        self.metadata: dict[str, str] = {}
-        self.begun = threading.Event()
-        self.server = grpc.server(futures.ThreadPoolExecutor(64), handlers=[self])
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
-        self.server.start()
-
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        self.path = details.method
-        self.metadata = {name: str(value) for name, value in details.invocation_metadata}
-        return grpc.stream_stream_rpc_method_handler(self._handle)
-
-    def _handle(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        self.begun.set()
-        yield from self.answer(messages, context)
-
-
-def echo(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-    """One answer to the whole call."""
-    yield b"commands for " + b"".join(messages)
-
-
-class Rig:
-    """Our server between `channel` and `backend`; `client` is what it asks with."""
-
-    def __init__(self, serve: Callable[..., Any], thread: Any, port: int, **settings: Any) -> None:
-        self.thread = thread
-        self.registry = Registry()
-        call_timeout_s = settings.pop("call_timeout_s", TIMEOUT_S)
-        token = settings.pop("token", ())
-        self.client = GrpcClient(
-            ClientSettings("127.0.0.1", port, call_timeout_s=call_timeout_s), self.registry
-        )
-        thread.run(self.client.start())
-        relay = ClientRelay(lambda: self.client, lambda: token)
-        self.serving = serve(relay=relay, **settings)
-        self.channel = grpc.insecure_channel(self.serving.address)
-
-    def unary(self, path: str, message: bytes, **options: Any) -> bytes:
-        return bytes(self.channel.unary_unary(path)(message, **{"timeout": TIMEOUT_S, **options}))
-
-    def held(self) -> tuple[int, int, int]:
-        receiver = self.serving.server._receiver
-        return receiver.relayed.calls, receiver.relayed.bytes, receiver.unfinished.bytes
-
-    def close(self) -> None:
-        self.channel.close()
-        until(lambda: self.held() == (0, 0, 0))
-        self.thread.run(self.client.stop(1.0))
-
-
-@pytest.fixture
-def backend() -> Iterator[Backend]:
-    made = Backend()
-    yield made
-    made.server.stop(0).wait()
-
-
-@pytest.fixture
-def rig(
-    serve: Callable[..., Any], loop_thread: Any, backend: Backend
-) -> Iterator[Callable[..., Rig]]:
-    made: list[Rig] = []
-
-    def make(**settings: Any) -> Rig:
-        made.append(Rig(serve, loop_thread, settings.pop("port", backend.port), **settings))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
-
-
-Rigs = Callable[..., Rig]
-
-
-def status_of(caught: pytest.ExceptionInfo[grpc.RpcError]) -> tuple[grpc.StatusCode, str]:
-    code = caught.value.code()
-    assert isinstance(code, grpc.StatusCode)
-    return code, caught.value.details()
-
-
-def call(rig: Rig, rpc: Rpc, messages: Sequence[bytes]) -> bytes:
-    if rpc.streaming is Streaming.UNARY:
-        return rig.unary(rpc.path, messages[0])
-    if rpc.streaming is Streaming.CLIENT_STREAM:
-        return bytes(rig.channel.stream_unary(rpc.path)(iter(messages), timeout=TIMEOUT_S))
-    answers = rig.channel.stream_stream(rpc.path)(iter(messages), timeout=TIMEOUT_S)
-    return b"".join(answers)
+from skyfarer.testing.programs import free_port
+from skyfarer.wire.relay import Conversation, Metadata
+from skyfarer.wire.rpc import Kind, Rpc, Streaming
+from wire.relaying import (
+    ASKED,
+    CONFIGURATIONS,
+    KEEP_ALIVE,
+    PROFILER,
+    TIMEOUT_S,
+    Backend,
+    Rigs,
+    call,
+    echo,
+    status_of,
+    until,
+)
 
 
 def test_every_asked_call_returns_the_upstreams_answer_and_keeps_nothing(
@@ -380,147 +277,6 @@ def test_a_relay_that_fails_in_our_own_words_is_unavailable_and_a_defect_is_inte
             with pytest.raises(grpc.RpcError) as caught:
                 list(channel.stream_stream(path)(iter([b"x"]), timeout=TIMEOUT_S))
             assert status_of(caught)[0] is grpc.StatusCode.INTERNAL
-
-
-def test_a_conversation_goes_both_ways_while_it_is_open(rig: Rigs, backend: Backend) -> None:
-    backend.answer = lambda messages, context: (b"to " + message for message in messages)
-    outbox: queue.Queue[bytes | None] = queue.Queue()
-    answers = rig().channel.stream_stream(PROFILER)(iter(outbox.get, None), timeout=TIMEOUT_S)
-    for number in range(50):
-        outbox.put(b"%d" % number)
-        assert next(answers) == b"to %d" % number
-    outbox.put(None)
-    assert list(answers) == []
-
-
-def test_an_upstream_may_answer_before_it_is_asked_and_end_before_it_has_heard_all(
-    rig: Rigs, backend: Backend
-) -> None:
-    backend.answer = lambda messages, context: iter([b"too large", b"go away"])
-    release = threading.Event()
-
-    def endless() -> Iterator[bytes]:
-        while not release.wait(0.01):
-            yield bytes(10 * KIB)
-
-    answers = rig().channel.stream_stream(PROFILER)(endless(), timeout=TIMEOUT_S)
-    assert list(answers) == [b"too large", b"go away"]
-    release.set()
-
-
-def test_a_file_goes_through_in_order_and_the_upstreams_pace_is_the_agents(
-    rig: Rigs, backend: Backend
-) -> None:
-    """What the upstream has not read is held by the agent, but for windows' worth of it."""
-    may_read = threading.Event()
-    received: list[bytes] = []
-
-    def read_late(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        may_read.wait(TIMEOUT_S)
-        received.extend(messages)
-        yield b"%d" % len(received)
-
-    backend.answer = read_late
-    r = rig()
-    chunks = [b"%d:" % number + bytes(64 * KIB) for number in range(400)]
-    taken = 0
-
-    def upload() -> Iterator[bytes]:
-        nonlocal taken
-        for chunk in chunks:
-            taken += 1
-            yield chunk
-
-    answers = r.channel.stream_stream(PROFILER)(upload(), timeout=TIMEOUT_S)
-    stalled_at = -1
-    while taken != stalled_at:
-        stalled_at = taken
-        time.sleep(0.5)
-    assert taken < len(chunks)
-    assert r.held()[1] <= WINDOW_AND_A_MESSAGE
-    assert r.unary(KEEP_ALIVE, b"ping" * 100_000) == b""
-    may_read.set()
-    assert list(answers) == [b"400"]
-    assert received == chunks
-
-
-def test_an_agent_that_does_not_read_holds_up_the_upstream_and_not_our_memory(
-    rig: Rigs, backend: Backend
-) -> None:
-    sent = 0
-
-    def pour(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        nonlocal sent
-        for _ in range(400):
-            sent += 1
-            yield bytes(64 * KIB)
-
-    backend.answer = pour
-    r = rig()
-    options = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
-    with grpc.insecure_channel(r.serving.address, options=options) as channel:
-        answers = channel.stream_stream(PROFILER)(iter([b"x"]), timeout=TIMEOUT_S)
-        assert len(next(answers)) == 64 * KIB
-        stalled_at = -1
-        while sent != stalled_at:
-            stalled_at = sent
-            time.sleep(0.5)
-        assert sent < 400
-        assert r.held()[1] <= WINDOW_AND_A_MESSAGE
-        assert r.unary(KEEP_ALIVE, b"ping") == b""
-        assert sum(1 for _ in answers) == 399
-
-
-def test_a_peer_that_gives_windows_and_does_not_read_holds_up_the_upstream_too(
-    rig: Rigs, backend: Backend, raw: Callable[..., Any]
-) -> None:
-    sent = 0
-
-    def pour(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        nonlocal sent
-        for _ in range(1000):
-            sent += 1
-            yield bytes(64 * KIB)
-
-    backend.answer = pour
-    r = rig()
-    client = raw(r.serving, {SettingCodes.INITIAL_WINDOW_SIZE: 2**30})
-    client.h2.increment_flow_control_window(2**30)
-    client.send(client.open(PROFILER), prefixed(b"x"))
-    stalled_at = -1
-    while sent != stalled_at:
-        stalled_at = sent
-        time.sleep(0.5)
-    assert 0 < sent < 1000
-    assert r.held()[1] <= WINDOW_AND_A_MESSAGE
-    assert r.unary(KEEP_ALIVE, b"ping") == b""
-    client.socket.close()
-
-
-def test_a_message_larger_than_the_window_passes(rig: Rigs, backend: Backend) -> None:
-    backend.answer = lambda messages, context: (message[:10] for message in messages)
-    r = rig(message_bytes_max=4 * MIB)
-    messages = [bytes([number]) * 3 * MIB for number in range(4)]
-    answers = r.channel.stream_stream(PROFILER)(iter(messages), timeout=TIMEOUT_S)
-    assert list(answers) == [bytes([number]) * 10 for number in range(4)]
-
-
-def test_compressed_chunks_pass_inflated(rig: Rigs, backend: Backend) -> None:
-    chunks = [b"chunk " * 10_000] * 20
-    call = rig().channel.stream_unary(GO_PROFILE)
-    answer = call(iter(chunks), timeout=TIMEOUT_S, compression=grpc.Compression.Gzip)
-    assert answer == b"commands for " + b"".join(chunks)
-
-
-def test_a_conversation_in_which_nothing_moves_is_ended(rig: Rigs, backend: Backend) -> None:
-    r = rig(relayed_idle_timeout_s=0.2)
-    outbox: queue.Queue[bytes | None] = queue.Queue()
-    answers = r.channel.stream_stream(PROFILER)(iter(outbox.get, None), timeout=TIMEOUT_S)
-    with pytest.raises(grpc.RpcError) as caught:
-        list(answers)
-    outbox.put(None)
-    assert status_of(caught)[0] is grpc.StatusCode.DEADLINE_EXCEEDED
-    until(lambda: r.held() == (0, 0, 0))
 
 
 def test_calls_on_their_way_end_with_the_server(rig: Rigs, backend: Backend) -> None:

@@ -109,3 +109,11 @@ class Rig:
     def metric(self, name: str) -> float:
         lines = self.registry.render().splitlines()
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
+
+def numbered(first: int, end: int) -> str:
+    return "".join(f"line {number}\n" for number in range(first, end))
+
+
+def expected(first: int, end: int) -> list[str]:
+    return numbered(first, end).splitlines()
