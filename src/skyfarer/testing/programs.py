@@ -26,8 +26,10 @@ SATELLITE_ANYWHERE = {
     "SKYFARER_SATELLITE_OTLP_HTTP_ADDRESS": "127.0.0.1:0",
 }
 
-READY_TIMEOUT_S = 120.0
+READY_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 60.0
+STACKS_WITHIN_S = 10.0
+LOG_LINES, STACK_LINES = 15, 150
 FIRST_PORT = 15_000
 _held_ports = list[socket.socket]()
 
@@ -81,7 +83,7 @@ class Program:
 
     def __init__(self, arguments: list[str], environ: Mapping[str, str], log: Path) -> None:
         self._arguments = arguments
-        self._environ = {**os.environ, **environ}
+        self._environ = {**os.environ, "PYTHONFAULTHANDLER": "1", **environ}
         self.log = log
         self.ready_line = ""
         self._process: subprocess.Popen[str] | None = None
@@ -107,11 +109,22 @@ class Program:
         readable, _, _ = select.select([self._process.stdout], [], [], READY_TIMEOUT_S)
         line = self._process.stdout.readline() if readable else ""
         if "ready" not in line:
+            how = "ended" if readable else f"is silent after {READY_TIMEOUT_S:.0f} s"
+            tail = self._last_words(hangs=not readable)
             self.kill()
-            tail = self.log.read_text().splitlines()[-15:] or ["nothing"]
-            said = "\n".join((tail[-1], *tail))
-            raise AssertionError(f"{self._arguments} is not ready, {line!r}; its log: {said}")
+            raise AssertionError(f"{self._arguments} {how}, not ready: {line!r} {tail}")
         self.ready_line = line
+
+    def _last_words(self, hangs: bool) -> str:
+        """The last line of its log, then all that may help; of one that hangs, where it does."""
+        assert self._process is not None
+        said = self.log.read_text().splitlines()[-LOG_LINES:] or ["nothing in its log"]
+        if hangs:
+            os.kill(self._process.pid, signal.SIGABRT)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(STACKS_WITHIN_S)
+        stacks = self.log.read_text().splitlines()[-STACK_LINES:] if hangs else said
+        return "\n".join((said[-1], *stacks))
 
     @property
     def pid(self) -> int:

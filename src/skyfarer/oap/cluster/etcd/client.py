@@ -11,10 +11,15 @@ the call is made once more.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Event, Thread
 from typing import Any, Final, TypeVar
+
+# gRPC would close its own descriptors around every fork of this process, Spark's JVM being one, in
+# the middle of a call. Whoever is forked here becomes another program at once and needs no gRPC.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 import grpc
 from google.protobuf.message import Message
