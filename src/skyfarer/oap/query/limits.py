@@ -45,6 +45,14 @@ LOGS_LOOKED_AT_GROWTH = 4  # 85,000 in all
 KEYWORDS_MAX = 10
 KEYWORD_CHARS_MAX = 256
 LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
+BROWSER_ERRORS_MAX = 10_000  # looked at for a page
+BROWSER_ERROR_DAYS_MAX = 366
+SNAPSHOTS_MAX = 12_000  # stacks looked at for one analysis, as the original's default
+FRAMES_MAX = 1_000  # of one stack
+PROFILE_LOGS_MAX = 1_000  # of all tasks
+PROFILE_LOG_DAYS_MAX = 30
+PROFILE_DAYS_AHEAD_MAX = 30
+PROFILED_SEGMENTS_MAX = 50  # of one task
 TEMPLATE_CHARS_MAX = 512 * KIB  # of a dashboard that is saved
 TAGS_ASKED_MAX = 32
 EXPRESSION_CHARS_MAX = 8 * KIB
@@ -72,6 +80,7 @@ CONNECTIONS_MAX = 512
 # Root fields that cost more than one field each: as if they selected so many.
 WEIGHTS = {
     "queryTrace": 500,
+    "queryTraces": 1_000,
     "queryBasicTraces": 100,
     "queryBasicTracesByName": 100,
     "queryTraceTagAutocompleteKeys": 100,
@@ -81,6 +90,11 @@ WEIGHTS = {
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
+    "queryBrowserErrorLogs": 500,
+    "getProfileTaskList": 100,
+    "getProfileTaskLogs": 100,
+    "getProfileTaskSegments": 500,
+    "getSegmentsProfileAnalyze": 500,
     **dict.fromkeys(  # each reads all services, or all instances of one
         (
             *("getService", "findService", "getInstance", "getMenuItems", "getAllServices"),

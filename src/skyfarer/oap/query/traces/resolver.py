@@ -15,6 +15,7 @@ from skyfarer.oap.query.naming import part_name
 from skyfarer.oap.query.traces.segments import Segments
 from skyfarer.oap.query.traces.span import Allowance, View
 from skyfarer.oap.query.traces.tree import in_tree_order
+from skyfarer.oap.query.traces.wholes import WholeTraces
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +30,14 @@ class Traces:
     def __init__(self, reader: TraceReader, inventories: InventoryReader | None = None) -> None:
         self._reader = reader
         self._inventories = inventories
+        self._wholes = WholeTraces(reader, inventories)
 
     def table(self) -> dict[str, Callable[..., object]]:
         return {
             "queryBasicTraces": self.basic,
             "queryBasicTracesByName": self.basic_by_name,
             "queryTrace": self.whole,
+            "queryTraces": self.wholes,
             "hasQueryTracesV2Support": lambda: False,
             "queryTraceTagAutocompleteKeys": self.tag_keys,
             "queryTraceTagAutocompleteValues": self.tag_values,
@@ -68,6 +71,13 @@ class Traces:
         if len(spans) == limits.TRACE_SPANS_MAX:
             log.warning("trace %s is shown up to %d spans", traceId[:80], len(spans))
         return {"spans": [span.view() for span in in_tree_order(spans)]}
+
+    def wholes(self, condition: Mapping[str, Any] | None = None, debug: bool | None = None) -> View:
+        if condition is None:
+            raise QueryError("the condition is missing")
+        offset, limit = conditions.page(condition["paging"], "traces")
+        order = _ORDERS[condition["queryOrder"]]
+        return self._wholes.page(_condition(condition), order, offset, limit)
 
     def tag_keys(self, duration: Mapping[str, str]) -> list[str]:
         return self._reader.tag_keys(Duration.of(duration).seconds, limits.TAGS_PROPOSED_MAX)

@@ -5,9 +5,9 @@ one; that also tells apart the logs of one millisecond. `trace_id` has no index:
 logs a trace is found in 0.06 s without one (and in 0.002 s with it), while each batch would cost
 half as much again to write.
 
-Bytes are searched for words as the text that DuckDB makes of them, `\\x0a` for what is no letter: the
-same for a word and wherever it stands, so nothing that has the word is missed. A million logs of
-400 bytes are searched in 1.3 s of processor time.
+Bytes are searched for words as the text that DuckDB makes of them, `\\x0a` for what is no letter:
+the same for a word and wherever it stands, so nothing that has the word is missed. A million logs
+of 400 bytes are searched in 1.3 s of processor time.
 """
 
 from __future__ import annotations
