@@ -109,7 +109,7 @@ def test_a_page_of_too_many_spans_is_refused_and_one_trace_of_them_is_cut(
     ("asked", "why"),
     [
         ({"queryDuration": None}, "the condition needs a traceId or a queryDuration"),
-        ({"paging": {"pageSize": 1001}}, "a page of 1001 traces is larger than 1000"),
+        ({"paging": {"pageSize": 101}}, "a page of 101 traces is larger than 100"),
     ],
 )
 def test_a_condition_that_cannot_be_answered_says_why(shelf, asked, why):

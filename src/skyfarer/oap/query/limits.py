@@ -33,6 +33,7 @@ ENDPOINTS_MAX = 1_000
 PAGE_MAX = 1_000
 REACH_MAX = 10_000  # as far as one can page
 EVENTS_PAGE = 20  # where no size is asked for
+WHOLE_TRACES_MAX = 100  # of one page
 TRACE_SEGMENTS_MAX = 10_000  # of OpenTelemetry each span is a segment
 TRACE_SPANS_MAX = 10_000
 TRACE_ENTRIES_MAX = 100_000  # references, tags and logs

@@ -16,7 +16,7 @@ from skyfarer.oap.query import limits
 from skyfarer.oap.query.naming import part_name
 from skyfarer.oap.query.profiles.snapshots import EARLY_MS, Snapshots
 from skyfarer.oap.query.traces.segments import Segments
-from skyfarer.oap.query.traces.span import Allowance, Span, View
+from skyfarer.oap.query.traces.span import Allowance, Span, View, whole
 
 DumpTimes = Mapping[str, Sequence[int]]
 """Segment id → epoch ms of its dumps."""
@@ -72,7 +72,7 @@ class Sampled:
             "instanceId": brief.instance_id,
             "instanceName": part_name(brief.instance_id),
             "endpointNames": [part_name(brief.endpoint_id)],
-            "duration": brief.latency,
+            "duration": whole(brief.latency),
             "start": str(brief.start_time),
             "spans": [{**span.view(), "profiled": _profiled(span, times)} for span in spans],
         }

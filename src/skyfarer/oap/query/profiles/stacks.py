@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from skyfarer.oap.query.traces.span import View, name
+from skyfarer.oap.query.traces.span import View, name, whole
 
 NO_PARENT = 0
-_INT_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, order=True)
@@ -44,7 +43,7 @@ class _Element:
             follows = before.sequence + 1 == after.sequence
             if follows and before.segment_id == after.segment_id:
                 total += after.time_ms - before.time_ms
-        return max(-_INT_MAX, min(total, _INT_MAX))
+        return whole(total)
 
 
 def trees(stacks: Iterable[Stack]) -> list[View]:
@@ -71,7 +70,7 @@ def _elements(tree: _Element) -> Sequence[View]:
                 "parentId": str(parent),
                 "codeSignature": name(element.frame),
                 "duration": spent_ms,
-                "durationChildExcluded": max(-_INT_MAX, spent_ms - of_children_ms),
+                "durationChildExcluded": whole(spent_ms - of_children_ms),
                 "count": len(element.dumps),
             }
         )

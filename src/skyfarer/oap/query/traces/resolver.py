@@ -13,7 +13,7 @@ from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.naming import part_name
 from skyfarer.oap.query.traces.segments import Segments
-from skyfarer.oap.query.traces.span import Allowance, View
+from skyfarer.oap.query.traces.span import Allowance, View, whole
 from skyfarer.oap.query.traces.tree import in_tree_order
 from skyfarer.oap.query.traces.wholes import WholeTraces
 
@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 
 _STATES: Mapping[str, bool | None] = {"ALL": None, "SUCCESS": False, "ERROR": True}
 _ORDERS = {"BY_START_TIME": TraceOrder.START_TIME, "BY_DURATION": TraceOrder.DURATION}
-_INT_MAX = 2**31 - 1
 
 
 class Traces:
@@ -75,7 +74,7 @@ class Traces:
     def wholes(self, condition: Mapping[str, Any] | None = None, debug: bool | None = None) -> View:
         if condition is None:
             raise QueryError("the condition is missing")
-        offset, limit = conditions.page(condition["paging"], "traces")
+        offset, limit = conditions.page(condition["paging"], "traces", limits.WHOLE_TRACES_MAX)
         order = _ORDERS[condition["queryOrder"]]
         return self._wholes.page(_condition(condition), order, offset, limit)
 
@@ -108,7 +107,7 @@ def _basic(brief: SegmentBrief) -> View:
     return {
         "segmentId": brief.segment_id,
         "endpointNames": [part_name(brief.endpoint_id)],
-        "duration": max(-_INT_MAX, min(brief.latency, _INT_MAX)),
+        "duration": whole(brief.latency),
         "start": str(brief.start_time),
         "isError": brief.is_error,
         "traceIds": [brief.trace_id],
