@@ -286,6 +286,8 @@ def test_logs_are_lines_the_newest_last(town: str, run: Run):
     ]
     assert run("logs", url=town) == run("logs", "--service", "back", url=town) == both
     assert run("logs", "--tag", "level=ERROR", url=town) == both[1:]
+    assert run("logs", "--keyword", "IT", "--keyword", "fail", url=town) == both[1:]
+    assert run("logs", "--keyword", "error", url=town) == ["no logs like that in that time"]
     assert run("logs", "--trace", "t1", "--last", "1m", url=town) == both
     assert run("logs", "--last", "1m", url=town) == ["no logs like that in that time"]
     (first, _) = json.loads("\n".join(run("logs", "--json", url=town)))

@@ -160,6 +160,38 @@ class LogContract:
         assert found(storage) == ["a", "b", "d", "c"]
         assert found(storage, tags=("level=WARN",)) == found(storage, tags=("level",)) == []
 
+    def test_logs_are_found_by_all_the_words_in_their_bytes(self, storage: Any) -> None:
+        hostile = r"100% of_it \\x41 '; DROP TABLE log --"
+        apply(
+            storage,
+            log("Disk FULL on /var: caf\u00e9", NOON + 3),
+            log(b"\xff\x00disk\x0afull\xfe", NOON + 2),
+            log(hostile, NOON + 1),
+            log("", NOON, tags=["k=disk"]),
+        )
+
+        def having(*words: str) -> list[int]:
+            page = storage.logs(LogCondition(words=words), True, 0, 9, 10_000)
+            return [NOON + 3 - one.timestamp for one in page]
+
+        assert having("disk") == having("DISK", "full") == [0, 1]
+        assert having("disk full") == having("FULL ON /VAR", "café") == [0]
+        assert having("\n") == having("\x00disk") == [1]
+        assert having(hostile) == having("%") == having("of_it") == having("\\\\X41 '") == [2]
+        assert having("CAF\u00c9") == having("fu_l") == having("d%k") == having("x41", "disk") == []
+        assert having("") == [0, 1, 2, 3]
+
+    def test_words_narrow_whatever_else_is_asked_and_pages_count_what_has_them(
+        self, storage: Any
+    ) -> None:
+        rows = [log(f"{'odd' if n % 2 else 'even'} {n}", NOON + n) for n in range(6)]
+        apply(storage, *rows, log("odd one out", NOON + DAY_MS, service="cart"))
+        assert found(storage, words=("odd",), service_id=SHOP) == ["odd 5", "odd 3", "odd 1"]
+        second = storage.logs(LogCondition(words=("ODD",)), False, 2, 2, 1000)
+        assert [one.data for one in second] == [b"odd 5", b"odd one out"]
+        night = (20261115000000, 20261115115959)
+        assert found(storage, words=("odd",), between=night) == []
+
     def test_tags_of_logs_are_proposed_apart_from_those_of_segments(self, storage: Any) -> None:
         storage.apply(batch(0, 1, [segment("a", tags=["http.method=GET", "level=of a segment"])]))
         apply(storage, log("a", tags=["level=ERROR", "level=", "code=a=b"]))

@@ -1,4 +1,5 @@
-"""A small shop under the real agent: a page, one that fails, one that asks the shop's own stock.
+"""A small shop under the real agent: a page, one that fails, one that asks the shop's own stock,
+and one that takes its time.
 
 Given: "grpc" or "http", the address to report to, the service, the port to serve at.
 """
@@ -6,6 +7,7 @@ Given: "grpc" or "http", the address to report to, the service, the port to serv
 from __future__ import annotations
 
 import sys
+import time
 
 import requests
 from flask import Flask
@@ -44,6 +46,12 @@ def basket() -> str:
 @app.get("/stock")
 def stock() -> str:
     return "plenty"
+
+
+@app.get("/stocktaking")
+def stocktaking() -> str:
+    time.sleep(0.3)
+    return "all there"
 
 
 server = make_server("127.0.0.1", int(port), app, threaded=True)

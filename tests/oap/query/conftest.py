@@ -16,8 +16,9 @@ from typing import Any
 
 import httpx
 import pytest
+from google.protobuf.message import Message
 
-from contracts import event_contract, log_contract
+from contracts import event_contract, log_contract, storage_contract
 from contracts.storage_contract import batch, segment
 from skyfarer.oap.core.cluster import Node
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
@@ -180,6 +181,16 @@ class Shelf(Asking):
         """As `put_as`."""
         log_contract.apply(self.storage, log_row_of(message) | {"kind": kind, "payload": data})
 
+    def put_records(self, kind: Kind, at_ms: int, *messages: Message) -> None:
+        """As they came in that minute."""
+        first = self.storage.applied("queue-a")
+        rows = [
+            (first + place, int(kind), at_ms // 60_000, message.SerializeToString())
+            for place, message in enumerate(messages)
+        ]
+        told = storage_contract.records(*rows)
+        self.storage.apply(batch(first, first + len(rows), records=told))
+
     def put_events(self, *rows: dict[str, Any]) -> None:
         """As `event_contract.event` makes them."""
         event_contract.apply(self.storage, *rows)
@@ -260,6 +271,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
         ZONE,
         plan=PLAN,
         inventories=inventories,
+        tasks=storage,
     )
     server.start()
     try:

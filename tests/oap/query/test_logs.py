@@ -201,12 +201,81 @@ def test_logs_too_large_to_be_shown_together_say_so(shelf, eight, fresh, monkeyp
     assert "ask for fewer at a time" in answer["errorReason"]
 
 
-def test_keywords_are_refused_with_a_reason(shelf):
-    assert shelf.ask("{ support: supportQueryLogsByKeywords }") == {"support": False}
-    for field in ("keywordsOfContent", "excludingKeywordsOfContent"):
-        (error,) = shelf.errors(QUERY_LOGS, condition=condition(**{field: ["", "x"]}))
-        assert error == f"logs are not searched by {field}: ask by tags, trace or time"
-        assert shelf.ask(QUERY_LOGS, condition=condition(**{field: [""]}))
+def test_logs_are_found_by_the_words_of_their_content_alone(shelf, eight, fresh):
+    shelf.put_logs(
+        told(fresh, eight, "Disk full: café", tags=tagged(note="unplugged")),
+        told(fresh, eight + 1, "disk unplugged", endpoint="/disk"),
+        told(fresh, eight + 2, "all well", serviceInstance="disk", tags=tagged(of="disk")),
+    )
+    assert shelf.ask("{ support: supportQueryLogsByKeywords }") == {"support": True}
+
+    def having(wanted: list[str], unwanted: list[str] | None = None) -> list[str]:
+        words = {"keywordsOfContent": wanted, "excludingKeywordsOfContent": unwanted}
+        return listed(shelf, serviceId=ids.service_id(fresh), **words)
+
+    assert having(["disk"]) == having(["DISK", ""]) == ["disk unplugged", "Disk full: café"]
+    assert having(["disk", "full"]) == having(["café"]) == ["Disk full: café"]
+    assert having(["disk"], ["unplugged"]) == ["Disk full: café"]
+    assert having([], ["DISK", ""]) == ["all well"]
+    assert having(["d_sk"]) == having(["%"]) == having(["' OR 1=1 --"]) == having(["CAFÉ"]) == []
+    assert having([""], [""]) == ["all well", "disk unplugged", "Disk full: café"]
+
+
+def test_pages_of_logs_with_a_word_count_only_those_that_have_it(shelf, eight, fresh, monkeypatch):
+    monkeypatch.setattr(limits, "LOGS_LOOKED_AT_FIRST", 2)
+    words = ("odd" if n % 2 else "even" for n in range(12))
+    shelf.put_logs(
+        *(
+            told(fresh, eight + n, f"{word} {n}", tags=tagged(of="odd"))
+            for n, word in enumerate(words)
+        )
+    )
+
+    def numbered(number: int, **asked: Any) -> list[str]:
+        paging = {"pageNum": number, "pageSize": 4}
+        return listed(shelf, serviceId=ids.service_id(fresh), paging=paging, **asked)
+
+    for asked in ({"keywordsOfContent": ["odd"]}, {"excludingKeywordsOfContent": ["even"]}):
+        assert numbered(1, **asked) == ["odd 11", "odd 9", "odd 7", "odd 5"]
+        assert numbered(2, **asked) == ["odd 3", "odd 1"]
+        assert numbered(3, **asked) == []
+
+
+def test_a_search_for_words_that_finds_no_end_says_how_far_it_went(
+    shelf, eight, fresh, monkeypatch
+):
+    monkeypatch.setattr(limits, "LOGS_LOOKED_AT_FIRST", 1)
+    monkeypatch.setattr(limits, "LOG_SEARCHES_MAX", 2)
+    shelf.put_logs(*(told(fresh, eight + n, f"entry {n}") for n in range(7)))
+    asked = condition(serviceId=ids.service_id(fresh), excludingKeywordsOfContent=["6", "5"])
+    answer = shelf.ask(QUERY_LOGS, condition=asked)["queryLogs"]
+    assert [one["content"] for one in answer["logs"]] == ["entry 4", "entry 3", "entry 2"]
+    assert answer["errorReason"].startswith("only the first 5 logs that could have these keywords")
+
+
+def test_a_page_of_logs_with_a_word_holds_no_more_bytes_than_any_other(
+    shelf, eight, fresh, monkeypatch
+):
+    shelf.put_logs(*(told(fresh, eight + n, f"word {'x' * 60}") for n in range(4)))
+    monkeypatch.setattr(limits, "LOGS_BYTES_MAX", 200)
+    asked = condition(serviceId=ids.service_id(fresh), keywordsOfContent=["word"])
+    answer = shelf.ask(QUERY_LOGS, condition=asked)["queryLogs"]
+    lengths = [len(one["content"]) for one in answer["logs"]]
+    assert lengths == [65, 65, 0, 0]
+    assert "ask for fewer at a time" in answer["errorReason"]
+
+
+@pytest.mark.parametrize("field", ["keywordsOfContent", "excludingKeywordsOfContent"])
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["x"] * 11, "11 {} are more than the 10 allowed"),
+        (["x" * 257], "one of {} has more than 256 characters"),
+    ],
+)
+def test_keywords_that_nobody_searches_for_are_refused_with_a_reason(shelf, field, words, why):
+    asked = condition(**{field: words})
+    assert shelf.errors(QUERY_LOGS, condition=asked) == [why.format(field)]
 
 
 def test_a_condition_that_cannot_be_answered_says_why(shelf):

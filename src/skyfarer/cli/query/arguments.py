@@ -136,6 +136,14 @@ def _add_logs(parts: Commands[Parser]) -> None:
     logs.set_defaults(command=_logs)
     _of(logs)
     logs.add_argument("--trace", metavar="ID", help="of this trace, whenever it was")
+    logs.add_argument(
+        "--keyword",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        dest="keywords",
+        help="in their content; may be repeated, all must be there",
+    )
     _tags(logs)
     _page(logs, 50)
 
@@ -209,7 +217,7 @@ def _trace(parsed: argparse.Namespace) -> int:
 def _logs(parsed: argparse.Namespace) -> int:
     from skyfarer.cli.query.logs import Wanted, logs
 
-    names = ("service", "instance", "endpoint", "trace", "tags", "page", "limit")
+    names = ("service", "instance", "endpoint", "trace", "tags", "keywords", "page", "limit")
     return logs(*_asked(parsed), Wanted(**_picked(parsed, *names)), parsed.json)
 
 

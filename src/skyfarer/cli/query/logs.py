@@ -31,6 +31,7 @@ class Wanted:
     endpoint: str | None = None
     trace: str | None = None
     tags: Sequence[str] = ()
+    keywords: Sequence[str] = ()
     page: int = 1
     limit: int = 50
 
@@ -40,6 +41,7 @@ def logs(oap: Oap, span: Span, wanted: Wanted, as_json: bool) -> int:
     condition: dict[str, Any] = {
         **whose(oap, span, wanted.service, wanted.instance, wanted.endpoint),
         "tags": pairs(wanted.tags),
+        "keywordsOfContent": list(wanted.keywords),
         "paging": {"pageNum": wanted.page, "pageSize": wanted.limit},
     }
     if wanted.trace is None:

@@ -18,7 +18,11 @@ NUMBERS_A_LEVEL: Final = 4
 @dataclass(frozen=True)
 class LogCondition:
     """What is None is not asked for. `between` is a range of second buckets, both ends included.
-    A log has all of the `tags`, each `key=value`."""
+    A log has all of the `tags`, each `key=value`.
+
+    Every log is found that has all of the `words` somewhere in its bytes, in UTF-8, whichever case
+    their letters A to Z have. Bytes hold more than a log's content, and a provider may find a few
+    that only look so: who wants words in the content looks again at what is found."""
 
     between: tuple[int, int] | None = None
     service_id: str | None = None
@@ -28,6 +32,7 @@ class LogCondition:
     segment_id: str | None = None
     span_id: int | None = None
     tags: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

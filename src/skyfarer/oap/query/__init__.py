@@ -6,8 +6,9 @@ client can send is bounded (`limits`), and a bad request gets one clear sentence
 expression that cannot be evaluated says so in its own `error` field, because a GraphQL error would
 take the other widgets of the same request down with it.
 
-Must never: write to storage (but for a dashboard that somebody saves), block the event loop
-(documents are executed in worker threads), or show a client the text of an unexpected failure.
+Must never: write to storage (but for a dashboard or a profile task that somebody saves), block the
+event loop (documents are executed in worker threads), or show a client the text of an unexpected
+failure.
 """
 
 from skyfarer.oap.query.server import QueryServer

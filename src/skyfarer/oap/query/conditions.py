@@ -12,11 +12,13 @@ from skyfarer.oap.query import limits
 from skyfarer.oap.query.errors import QueryError
 
 
-def page(paging: Mapping[str, int | None], of: str) -> tuple[int, int]:
+def page(
+    paging: Mapping[str, int | None], of: str, size_max: int = limits.PAGE_MAX
+) -> tuple[int, int]:
     """Offset and limit; QueryError where a page lies further than anyone pages."""
     number, size = max(paging.get("pageNum") or 1, 1), max(paging["pageSize"] or 0, 0)
-    if size > limits.PAGE_MAX:
-        raise QueryError(f"a page of {size} {of} is larger than {limits.PAGE_MAX}")
+    if size > size_max:
+        raise QueryError(f"a page of {size} {of} is larger than {size_max}")
     if number * size > limits.REACH_MAX:
         raise QueryError(
             f"page {number} of {size} lies beyond the first {limits.REACH_MAX} {of}; "

@@ -37,9 +37,23 @@ TRACE_SEGMENTS_MAX = 10_000  # of OpenTelemetry each span is a segment
 TRACE_SPANS_MAX = 10_000
 TRACE_ENTRIES_MAX = 100_000  # references, tags and logs
 TRACE_BYTES_MAX = 32 * MIB
+WHOLE_TRACES_MAX = 100  # of one page
 LOGS_BYTES_MAX = 32 * MIB  # of one page
 LOG_TAGS_MAX = 100_000  # of one page
+LOG_SEARCHES_MAX = 4  # for a page of logs by their words
+LOGS_LOOKED_AT_FIRST = 1_000  # by the first of them, and so many times more by each that follows:
+LOGS_LOOKED_AT_GROWTH = 4  # 85,000 in all
+KEYWORDS_MAX = 10
+KEYWORD_CHARS_MAX = 256
 LOG_CHARS_MAX = 1_000_000  # of a log's content, as the original's
+BROWSER_ERRORS_MAX = 10_000  # looked at for a page
+BROWSER_ERROR_DAYS_MAX = 366
+SNAPSHOTS_MAX = 12_000  # stacks looked at for one analysis, as the original's default
+FRAMES_MAX = 1_000  # of one stack
+PROFILE_LOGS_MAX = 1_000  # of all tasks
+PROFILE_LOG_DAYS_MAX = 30
+PROFILE_DAYS_AHEAD_MAX = 30
+PROFILED_SEGMENTS_MAX = 50  # of one task
 TEMPLATE_CHARS_MAX = 512 * KIB  # of a dashboard that is saved
 TAGS_ASKED_MAX = 32
 EXPRESSION_CHARS_MAX = 8 * KIB
@@ -67,6 +81,7 @@ CONNECTIONS_MAX = 512
 # Root fields that cost more than one field each: as if they selected so many.
 WEIGHTS = {
     "queryTrace": 500,
+    "queryTraces": 1_000,
     "queryBasicTraces": 100,
     "queryBasicTracesByName": 100,
     "queryTraceTagAutocompleteKeys": 100,
@@ -76,6 +91,11 @@ WEIGHTS = {
     "queryLogTagAutocompleteKeys": 100,
     "queryLogTagAutocompleteValues": 100,
     "queryEvents": 100,
+    "queryBrowserErrorLogs": 500,
+    "getProfileTaskList": 100,
+    "getProfileTaskLogs": 100,
+    "getProfileTaskSegments": 500,
+    "getSegmentsProfileAnalyze": 500,
     **dict.fromkeys(  # each reads all services, or all instances of one
         (
             *("getService", "findService", "getInstance", "getMenuItems", "getAllServices"),

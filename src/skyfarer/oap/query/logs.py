@@ -21,9 +21,10 @@ from skyfarer.oap.core.logs import (
     LogReader,
     StoredLog,
 )
-from skyfarer.oap.query import conditions, limits
+from skyfarer.oap.query import conditions, keywords, limits
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.keywords import Keywords
 from skyfarer.oap.query.mending import parsed
 from skyfarer.oap.query.naming import part_name, service_name
 from skyfarer.oap.query.traces import otlp
@@ -37,6 +38,10 @@ log = logging.getLogger(__name__)
 NONE: Final = "NONE"
 _TYPES: Final = {"text": "TEXT", "json": "JSON", "yaml": "YAML"}
 _TOO_LARGE: Final = "some of these logs are too large to be shown together: ask for fewer at a time"
+_STOPPED: Final = (
+    "only the first {} logs that could have these keywords were looked at:"
+    " ask for a shorter time, one service or a tag"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Logs:
         return {
             "queryLogs": self.page,
             "queryLogsByName": self.page_by_name,
-            "supportQueryLogsByKeywords": lambda: False,
+            "supportQueryLogsByKeywords": lambda: True,
             "queryLogTagAutocompleteKeys": self.tag_keys,
             "queryLogTagAutocompleteValues": self.tag_values,
         }
@@ -67,15 +72,17 @@ class Logs:
         if condition is None:
             raise QueryError("the condition is missing")
         offset, limit = conditions.page(condition["paging"], "logs")
-        asked, newest_first = _condition(condition), condition.get("queryOrder") != "ASC"
-        found = list[StoredLog]()
-        if limit:
-            found = self._reader.logs(asked, newest_first, offset, limit, limits.LOGS_BYTES_MAX)
-        allowance = Allowance(spans=0, entries=limits.LOG_TAGS_MAX)
-        return {
-            "errorReason": _TOO_LARGE if any(one.data is None for one in found) else None,
-            "logs": [_view(one, _told(one, allowance)) for one in found],
-        }
+        words = Keywords.of(condition)
+        asked, newest_first = _condition(condition, words), condition.get("queryOrder") != "ASC"
+
+        def read(first: int, count: int) -> list[StoredLog]:
+            return self._reader.logs(asked, newest_first, first, count, limits.LOGS_BYTES_MAX)
+
+        if not limit:
+            return _page_view(keywords.Page([]))
+        if words:
+            return _page_view(keywords.page(read, _fits(words), offset, limit))
+        return _page_view(keywords.Page(read(offset, limit)))
 
     def page_by_name(
         self, condition: Mapping[str, Any] | None = None, debug: bool | None = None
@@ -92,10 +99,25 @@ class Logs:
         return self._reader.log_tag_values(tagKey, between, limits.TAGS_PROPOSED_MAX)
 
 
-def _condition(condition: Mapping[str, Any]) -> LogCondition:
-    for field in ("keywordsOfContent", "excludingKeywordsOfContent"):
-        if any(condition.get(field) or ()):
-            raise QueryError(f"logs are not searched by {field}: ask by tags, trace or time")
+def _fits(words: Keywords) -> Callable[[StoredLog], bool]:
+    """As far as a content is shown."""
+    no_tags = Allowance(spans=0, entries=0)
+    return lambda one: words.fit(_told(one, no_tags).content[: limits.LOG_CHARS_MAX])
+
+
+def _page_view(page: keywords.Page) -> View:
+    allowance, reason = Allowance(spans=0, entries=limits.LOG_TAGS_MAX), None
+    if page.stopped_at is not None:
+        reason = _STOPPED.format(page.stopped_at)
+    elif any(one.data is None for one in page.logs):
+        reason = _TOO_LARGE
+    return {
+        "errorReason": reason,
+        "logs": [_view(one, _told(one, allowance)) for one in page.logs],
+    }
+
+
+def _condition(condition: Mapping[str, Any], words: Keywords) -> LogCondition:
     trace, duration = condition.get("relatedTrace") or {}, condition.get("queryDuration")
     trace_id = trace.get("traceId") or None
     if trace_id is None and duration is None:
@@ -109,6 +131,7 @@ def _condition(condition: Mapping[str, Any]) -> LogCondition:
         segment_id=trace.get("segmentId") or None,
         span_id=trace.get("spanId"),
         tags=tuple(conditions.tags(condition.get("tags") or ())),
+        words=words.wanted,
     )
 
 

@@ -10,8 +10,10 @@ from skyfarer import __version__
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.core.tasks import TaskTables
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import unkept
+from skyfarer.oap.query.browser_logs import BrowserLogs
 from skyfarer.oap.query.dashboards import Dashboards, SavedDashboards
 from skyfarer.oap.query.events import Events
 from skyfarer.oap.query.expressions.catalogue import Catalogue
@@ -20,6 +22,7 @@ from skyfarer.oap.query.metadata import Metadata
 from skyfarer.oap.query.metrics import Metrics
 from skyfarer.oap.query.metrics_v1 import MetricsV1
 from skyfarer.oap.query.metrics_v2 import MetricsV2
+from skyfarer.oap.query.profiles import Profiles
 from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.topology import Topologies
 from skyfarer.oap.query.traces import Traces
@@ -45,6 +48,7 @@ class Resolvers:
         inventories: InventoryReader | None = None,
         retention: DaysKept | None = None,
         dashboards: SavedDashboards | None = None,
+        tasks: TaskTables | None = None,
     ) -> None:
         self._health = health
         self._clock = clock
@@ -60,6 +64,8 @@ class Resolvers:
         self._traces = Traces(reader, inventories)
         self._logs = Logs(reader)
         self._events = Events(reader)
+        self._browser_logs = BrowserLogs(reader, zone)
+        self._profiles = Profiles(reader, clock, zone, tasks, inventories)
 
     def table(self) -> dict[str, Callable[..., object]]:
         metrics = (protocol.table() for protocol in self._metrics)
@@ -76,11 +82,18 @@ class Resolvers:
             **self._traces.table(),
             **self._logs.table(),
             **self._events.table(),
+            **self._browser_logs.table(),
+            **self._profiles.table(),
             **unkept.table(),
         }
 
     def changes(self) -> dict[str, Callable[..., object]]:
-        return {"version": self.version, **self._dashboards.changes()}
+        return {
+            "version": self.version,
+            **self._dashboards.changes(),
+            **self._profiles.changes(),
+            **unkept.changes(),
+        }
 
     def version(self) -> str:
         return f"{PROTOCOL_VERSION}-skyfarer-{__version__}"

@@ -17,6 +17,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.cluster import Node
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.core.tasks import TaskTables
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.dashboards import SavedDashboards
@@ -63,7 +64,8 @@ class QueryServer:
     safe twice and unstarted. `reader`, `ledger` and `inventories` (without which ids of the v2
     protocol stay unnamed) are called from several threads at once, `posts` on the server's event
     loop. `plan` has the metrics that can be asked for, `retention` the days that data is kept;
-    without `dashboards` there are the shipped ones, and none can be saved. `configuration` is what
+    without `dashboards` there are the shipped ones, and none can be saved; without `tasks` nobody
+    profiles. `configuration` is what
     this node shows of its own, without secrets. `nodes` never blocks.
     `tls` makes an `ssl.SSLContext`, for HTTP/1.1; it is asked once.
     """
@@ -82,6 +84,7 @@ class QueryServer:
         inventories: InventoryReader | None = None,
         retention: DaysKept | None = None,
         dashboards: SavedDashboards | None = None,
+        tasks: TaskTables | None = None,
         configuration: Mapping[str, str] | None = None,
         posts: Posts | None = None,
         tls: Callable[[], Any] | None = None,
@@ -91,7 +94,7 @@ class QueryServer:
         self._listener = listener
         self._ledger = ledger
         self._health = health
-        kept = (inventories, retention, dashboards)
+        kept = (inventories, retention, dashboards, tasks)
         resolvers = Resolvers(reader, plan, health, clock, zone, *kept)
         self._engine = Engine(resolvers, registry, clock)
         self._prometheus = Prometheus(reader, Catalogue(plan), clock, zone)

@@ -16,6 +16,7 @@ from skyfarer.oap.core.expiry import RetentionOverride
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Provider
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.core.tasks import TaskTables
 from skyfarer.oap.core.templates import TemplateTables
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query.dashboards import SavedDashboards
@@ -57,6 +58,7 @@ class QueryProvider(Provider):
             dashboards=SavedDashboards(
                 storage.service(TemplateTables), self._config.enableUpdateUITemplate
             ),
+            tasks=storage.service(TaskTables),
             configuration=node.effective,
             posts=modules.find("receiver-sharing-server").service(Posted).front,
             tls=tls.context if tls is not None else None,

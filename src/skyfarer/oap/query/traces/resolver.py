@@ -13,14 +13,14 @@ from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.naming import part_name
 from skyfarer.oap.query.traces.segments import Segments
-from skyfarer.oap.query.traces.span import Allowance, View
+from skyfarer.oap.query.traces.span import Allowance, View, whole
 from skyfarer.oap.query.traces.tree import in_tree_order
+from skyfarer.oap.query.traces.wholes import WholeTraces
 
 log = logging.getLogger(__name__)
 
 _STATES: Mapping[str, bool | None] = {"ALL": None, "SUCCESS": False, "ERROR": True}
 _ORDERS = {"BY_START_TIME": TraceOrder.START_TIME, "BY_DURATION": TraceOrder.DURATION}
-_INT_MAX = 2**31 - 1
 
 
 class Traces:
@@ -29,12 +29,14 @@ class Traces:
     def __init__(self, reader: TraceReader, inventories: InventoryReader | None = None) -> None:
         self._reader = reader
         self._inventories = inventories
+        self._wholes = WholeTraces(reader, inventories)
 
     def table(self) -> dict[str, Callable[..., object]]:
         return {
             "queryBasicTraces": self.basic,
             "queryBasicTracesByName": self.basic_by_name,
             "queryTrace": self.whole,
+            "queryTraces": self.wholes,
             "hasQueryTracesV2Support": lambda: False,
             "queryTraceTagAutocompleteKeys": self.tag_keys,
             "queryTraceTagAutocompleteValues": self.tag_values,
@@ -69,6 +71,13 @@ class Traces:
             log.warning("trace %s is shown up to %d spans", traceId[:80], len(spans))
         return {"spans": [span.view() for span in in_tree_order(spans)]}
 
+    def wholes(self, condition: Mapping[str, Any] | None = None, debug: bool | None = None) -> View:
+        if condition is None:
+            raise QueryError("the condition is missing")
+        offset, limit = conditions.page(condition["paging"], "traces", limits.WHOLE_TRACES_MAX)
+        order = _ORDERS[condition["queryOrder"]]
+        return self._wholes.page(_condition(condition), order, offset, limit)
+
     def tag_keys(self, duration: Mapping[str, str]) -> list[str]:
         return self._reader.tag_keys(Duration.of(duration).seconds, limits.TAGS_PROPOSED_MAX)
 
@@ -98,7 +107,7 @@ def _basic(brief: SegmentBrief) -> View:
     return {
         "segmentId": brief.segment_id,
         "endpointNames": [part_name(brief.endpoint_id)],
-        "duration": max(-_INT_MAX, min(brief.latency, _INT_MAX)),
+        "duration": whole(brief.latency),
         "start": str(brief.start_time),
         "isError": brief.is_error,
         "traceIds": [brief.trace_id],

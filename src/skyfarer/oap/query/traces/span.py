@@ -14,6 +14,7 @@ T = TypeVar("T")
 View = dict[str, object]
 
 ENTRY, EXIT, LOCAL = "Entry", "Exit", "Local"
+_INT_MAX = 2**31 - 1
 UNRECOGNIZED = "UNRECOGNIZED"  # an enum's number that the protocol does not know
 
 
@@ -136,6 +137,11 @@ def text(value: str) -> str:
 def label(names: Mapping[int, str], number: int) -> str:
     """The name of an enum's number, which an agent may make up."""
     return names.get(number, UNRECOGNIZED)
+
+
+def whole(value: int) -> int:
+    """As near to it as GraphQL's Int goes."""
+    return max(-_INT_MAX, min(value, _INT_MAX))
 
 
 def cut(value: str, chars_max: int) -> str:

@@ -4,6 +4,9 @@ A log has no name of its own: its key is its place in the queue, and in its expo
 one; that also tells apart the logs of one millisecond. Many are of no trace at all, and those are
 left out of the index of traces. A log's bytes are few and stay in its row; those of a page are
 fetched by the place of the row (`ctid`), which holds for a snapshot.
+
+Bytes are searched for words as the text that PostgreSQL makes of them, `\\303` for what is no
+ASCII: the same for a word and wherever it stands, so nothing that has the word is missed.
 """
 
 from __future__ import annotations
@@ -44,6 +47,10 @@ _TESTS: Final = {
     "segment_id": "trace_segment_id = %(segment_id)s",
     "span_id": "span_id = %(span_id)s",
 }
+_TEXT_OF: Final = "lower(encode({}, 'escape') COLLATE \"C\")"
+_HAS_WORD: Final = (
+    f"strpos({_TEXT_OF.format('payload')}, {_TEXT_OF.format('%({name})s::bytea')}) > 0"
+)
 _INDICES: Final = {
     "time": "(timestamp)",
     "service": "(service_id)",
@@ -96,6 +103,9 @@ class LogReads(ABC):
         """Newest first turns the places around too: of one millisecond the last line comes
         first."""
         tests, values = asked(condition, _TESTS, condition.tags)
+        words = {f"word_{n}": word.encode() for n, word in enumerate(condition.words)}
+        tests += [_HAS_WORD.format(name=name) for name in words]
+        values |= words
         narrow(tests, values, condition.between, "timestamp", self._zone)
         if condition.trace_id:
             tests.append(_TRACED)
