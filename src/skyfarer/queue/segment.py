@@ -34,8 +34,6 @@ from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import (
     STORED_BYTES,
     Disk,
-    create_whole,
-    has_size,
     write_all,
     write_buffers,
     write_pieces,
@@ -148,6 +146,21 @@ class Segment:
             self._limit = -1
         return True
 
+    def add(
+        self,
+        sequence: int,
+        kind: int,
+        lengths: Sequence[int],
+        payloads: Sequence[bytes | memoryview],
+        total: int,
+    ) -> bool:
+        """`place` and `enter` of a batch; False where it does not fit."""
+        if len(lengths) > self.slots_left or total > self.bytes_left:
+            return False
+        self.place(sequence, kind, lengths, payloads, total)
+        self.enter()
+        return True
+
     def place(
         self,
         sequence: int,
@@ -172,13 +185,15 @@ class Segment:
     def enter(self) -> None:
         """Makes what was placed last records. Cannot fail."""
         if not self._slot:
-            header = SegmentHeader(self.number, self.first, self._queue_id)
-            self._map[:PAGE_BYTES] = header.encode()
-        entries, at = self._entries, self._at
-        self._map[at : at + 4 * len(entries)] = entries
+            self._store(SegmentHeader(self.number, self.first, self._queue_id).encode(), 0)
+        entries = self._entries
+        self._store(entries.tobytes(), self._at)
         payload_bytes, self._crc = self._entered
         self._check = entries[-1]
         self._advance(len(entries) // ENTRY_WORDS, payload_bytes)
+
+    def _store(self, data: bytes, at: int) -> None:
+        self._map[at : at + len(data)] = data
 
     def _write(self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]) -> list[int]:
         """Behind the payloads entered; their crcs."""
@@ -221,39 +236,6 @@ class Segment:
         self._before.release()
         self._map.close()
         self._disk.close(self._fd)
-
-
-def free_segment(
-    disk: Disk, path: Path, meta: Meta, number: int, used_slots: int, durable: bool
-) -> Segment:
-    """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
-    index behind `used_slots` is known to be zero.
-
-    With `durable` its name and its zeros survive a power cut before anything is written to it. A
-    file that could not be synced is removed, so that the next attempt has another one.
-    """
-    geometry = meta.geometry
-    if not has_size(path, geometry.segment_bytes):
-        blank = bytes(geometry.payload_offset)
-        create_whole(disk, path, blank, geometry.segment_bytes, durable)
-        return Segment(disk, path, meta, number)
-    segment = Segment(disk, path, meta, number)
-    try:
-        segment.wipe(used_slots, durable)
-    except BaseException:
-        segment.close()
-        if not segment.trusted:
-            disk.unlink(path)
-        raise
-    return segment
-
-
-def resumed_segment(disk: Disk, directory: Path, meta: Meta, tail: Tail) -> Segment:
-    """The newest segment after recovery, open behind its last record."""
-    number = tail.extent.number
-    segment = Segment(disk, meta.geometry.path(directory, number), meta, number)
-    segment.resume(tail)
-    return segment
 
 
 def _open(disk: Disk, path: Path, mapped_bytes: int) -> tuple[int, mmap.mmap]:
