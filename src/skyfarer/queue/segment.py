@@ -38,7 +38,7 @@ from skyfarer.queue.disk import (
     write_buffers,
     write_pieces,
 )
-from skyfarer.queue.durability import sync_failed
+from skyfarer.queue.durability import SyncFailed, sync_failed
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, SegmentHeader
 from skyfarer.queue.meta import Meta
@@ -229,8 +229,11 @@ class Segment:
         try:
             self._disk.sync_data(self._fd)
         except OSError as error:
-            self.distrust()
-            raise sync_failed(error, self._path) from error
+            raise self._unsynced(error) from error
+
+    def _unsynced(self, error: OSError) -> SyncFailed:
+        self.distrust()
+        return sync_failed(error, self._path)
 
     def close(self) -> None:
         self._before.release()

@@ -111,14 +111,15 @@ class Writer:
                 and (length := len(payload := payloads[0])) <= self._put_bytes_max
                 and segment.put(kind, payload, length)
             ):
-                self.writing = writing = sequence + 1
-                shown = self._shown  # `Waker.show`, in place: it spares a call
-                shown[0] = shown[1] = writing
-                if self._sleeping[0]:
-                    assert self._waker is not None
-                    self._waker.wake(writing)
+                count = 1
             else:
-                self._append(kind, payloads)
+                count = self._append(kind, payloads)
+            self.writing = writing = sequence + count
+            shown = self._shown  # `Waker.show`, in place: it spares a call
+            shown[0] = shown[1] = writing
+            if self._sleeping[0]:
+                assert self._waker is not None
+                self._waker.wake(writing)
         except SkyfarerError as error:
             if self._fsync and isinstance(error, SyncFailed):
                 self._refuse(sequence)
@@ -187,25 +188,19 @@ class Writer:
         """Called in a forked child: from now on appends are refused."""
         self._segment = None
 
-    def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> None:
-        """Any batch, in any state."""
+    def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> int:
+        """Any batch, in any state; how many records it was."""
         segment = self._segment
         if segment is None or not 0 < kind <= KIND_MAX:
             self._check(kind)
         lengths = list(map(len, payloads))
         if not lengths:
-            return
+            return 0
         if max(lengths) > self._record_bytes_max:
             raise self._too_large(max(lengths))
-        count, total = len(lengths), sum(lengths)
-        if segment is None or not segment.add(self.writing, kind, lengths, payloads, total):
+        if segment is None or not segment.add(self.writing, kind, lengths, payloads, sum(lengths)):
             self._append_across(kind, lengths, payloads)
-        self.writing = writing = self.writing + count
-        shown = self._shown
-        shown[0] = shown[1] = writing
-        if self._sleeping[0]:
-            assert self._waker is not None
-            self._waker.wake(writing)
+        return len(lengths)
 
     def _append_across(
         self, kind: int, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]
