@@ -3,7 +3,8 @@
 Everything that can fail (making the file, wiping it, writing payloads) comes before the first index
 entry of a batch; what follows are stores into pages that were allocated and written before. So a
 failed append leaves nothing to undo, whichever segment of a split batch failed. Against a `pwrite`
-of the entries the stores were measured to take a third off a single append.
+of the entries the stores were measured to take a third off a single append. Under "fsync" it is the
+other way round, see `synced`.
 
 Payloads are checksummed behind their write, not before: the kernel fetches bytes that are in no
 cache faster than a checksum does, and leaves them in one. A batch goes a piece at a time for the
