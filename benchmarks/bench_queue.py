@@ -8,12 +8,12 @@ disk is waited for that is the time on the wall, elsewhere CPU time.
 
 No two records have the same bytes, as in life: one buffer sent again and again would stay in the
 processor's first cache, which makes the limit cheaper than any real write. Each batch size has
-a queue of its own, and where it is synced the limit a ring of its own: how large the page cache's
-pieces of a file are follows from the writes that brought them, and a batch into pieces of 8 KB
-costs 5 % more than into those of its like, for the limit as for the queue.
+a queue of its own: how large the page cache's pieces of a file are follows from the writes that
+brought them, and a batch into pieces of 8 KB costs 5 % more than into those of its like.
 
 The goals are those the queue was asked for, reached or not. Without a goal, for orientation, stand
-the batch against one `pwritev` of all its payloads, and what the checksums alone make of the limit.
+the batch against one `pwritev` of all its payloads, what the checksums alone make of the limit, and
+group commit against a ring that never saw smaller writes than groups, which is a cheaper one.
 """
 
 from __future__ import annotations
@@ -62,13 +62,15 @@ def main() -> None:
             alike = BareRing(directory / "bare-batches")
             report("queue_append_8k_by_100_to_pwritev", ours, alike.writing(100), None)
             report("queue_read_runs_to_file_read", reading(reader), alike.reading(), 1.3)
-        for batch in (10, 100):
-            with queue_in(directory / f"durable-{batch}", "fsync") as (writer, consumer, _):
+        with queue_in(directory / "durable", "fsync") as (writer, consumer, _):
+            for batch in (10, 100):
                 ours = appending(writer, consumer, batch)
-                alike = BareRing(directory / f"bare-durable-{batch}")
-                limit = alike.writing(batch, sync=os.fdatasync)
+                limit = ring.writing(batch, sync=os.fdatasync)
                 name = f"queue_fsync_8k_by_{batch}_to_fdatasync"
                 report(name, ours, limit, 1.3, time.perf_counter)
+                alike = BareRing(directory / f"bare-by-{batch}")
+                limit = alike.writing(batch, sync=os.fdatasync)
+                report(f"{name}_of_own_ring", ours, limit, None, time.perf_counter)
         full = directory / "full"
         ours, limit = recovering(full), checksumming(full)
         report("queue_recover_512m_to_checksum", ours, limit, 1.5)
