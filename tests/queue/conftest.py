@@ -39,6 +39,9 @@ class TroubledDisk(UnsyncedDisk):
             return super().pwritev(fd, buffers, offset)
         return super().pwritev(fd, [b"".join(map(bytes, buffers))[:keep]], offset)
 
+    def begin_sync(self, fd: int, offset: int, size_bytes: int) -> None:
+        self._meet("begin_sync")
+
     def rename(self, old: Path, new: Path) -> None:
         self._meet("rename")
         super().rename(old, new)

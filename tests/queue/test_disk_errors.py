@@ -13,6 +13,8 @@ import pytest
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.base.units import KIB
 
+SETTINGS = {"when_full": "drop_oldest"}
+
 
 def scenario(writer):
     """Appends, rolls over, splits batches; a failed append is tried again, as callers do."""
@@ -32,25 +34,26 @@ def scenario(writer):
     return expected, failures
 
 
+@pytest.mark.parametrize("durability", ["append", "fsync"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_failure_of_any_one_call_costs_that_append_and_nothing_else(
-    new_bench, troubled_disk, failing_at, code
+    new_bench, troubled_disk, failing_at, code, durability
 ):
-    healthy = troubled_disk(failing_at(0))
-    expected, _ = scenario(new_bench("whole").writer(healthy, when_full="drop_oldest"))
+    healthy, settings = troubled_disk(failing_at(0)), SETTINGS | {"durability": durability}
+    expected, _ = scenario(new_bench("whole").writer(healthy, **settings))
     failed = 0
     for at_call in range(1, healthy.calls + 1):
         bench, disk = new_bench(str(at_call)), troubled_disk(failing_at(at_call, code))
         try:
-            writer = bench.writer(disk, when_full="drop_oldest")
+            writer = bench.writer(disk, **settings)
         except (RetryableError, PermanentError):
             failed += 1
-            writer = bench.writer(disk, when_full="drop_oldest")
+            writer = bench.writer(disk, **settings)
         failed += scenario(writer)[1]
         numbers = (writer.writing, writer.oldest)
         assert bench.records(writer.oldest) == expected[writer.oldest :]
         writer.stop(1.0)
-        writer = bench.writer(when_full="drop_oldest")
+        writer = bench.writer(**settings)
         assert (writer.writing, writer.oldest) == numbers
         assert bench.records(writer.oldest) == expected[writer.oldest :]
         bench.close()

@@ -197,6 +197,21 @@ def test_a_batch_refused_after_a_failed_sync_is_gone_and_the_next_has_another_se
     assert bench.records() == [b"kept", b"next"]
 
 
+@pytest.mark.parametrize("call", [2, 3], ids=["begin_sync", "pwrite"])
+def test_what_fails_behind_the_payloads_is_a_failed_sync(bench, troubled_disk, failing_at, call):
+    """The disk is told to begin, and under "fsync" entries go by a call that can fail."""
+    disk = troubled_disk(failing_at(0))
+    writer = bench.writer(disk, durability="fsync")
+    writer.append(1, [b"kept"])
+    disk.trouble = failing_at(disk.calls + call, errno.EIO)
+    with pytest.raises(SyncFailed, match=r"00000\.seg.*check the disk"):
+        writer.append(1, [b"refused", b"too"])
+    assert (writer.writing, writer.durable, writer.sync_failures) == (1, 1, 1)
+    assert writer.append(1, [b"next"]) == 1
+    assert bench.records() == [b"kept", b"next"]
+    assert len(bench.segment_paths()) == 2
+
+
 def test_a_batch_across_segments_is_refused_whole(bench):
     disk = CountingDisk()
     writer = bench.writer(disk, durability="fsync")

@@ -4,7 +4,7 @@ import pytest
 
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.layout import SLOT_BYTES
-from skyfarer.queue.records import crcs_of, failures, payload_views, salt_of, seal
+from skyfarer.queue.records import crcs_of, failures, payload_views, salt_of, seal, seal_few
 
 PAYLOADS = [b"first", b"", b"third record"]
 DATA = memoryview(b"".join(PAYLOADS) + b".....")
@@ -33,6 +33,11 @@ def test_a_batch_is_sealed_as_its_records_are_one_by_one():
         singles += seal(SALT + slot, start, 3, [len(payload)], [crc]).tobytes()
         start += len(payload)
     assert entries() == singles
+    assert seal_few(SALT, 0, 3, PAYLOADS, SALT) == (
+        singles,
+        crc,
+        int.from_bytes(singles[-4:], "little"),
+    )
     assert failed(entries()) == []
     assert list(map(bytes, payload_views(memoryview(entries()), DATA))) == PAYLOADS
 

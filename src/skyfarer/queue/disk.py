@@ -7,8 +7,9 @@ import errno
 import fcntl
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +49,11 @@ class Disk:
     def sync(self, fd: int) -> None:
         os.fsync(fd)
 
+    def begin_sync(self, fd: int, offset: int, size_bytes: int) -> None:
+        """Has the disk begin with what was written there; a sync that follows has less to wait
+        for. Nothing survives a power cut before that."""
+        _writeback()(fd, offset, size_bytes)
+
     def sync_data(self, fd: int) -> None:
         """Stores through a map included; of the metadata only what reading the bytes needs."""
         os.fdatasync(fd)
@@ -57,6 +63,13 @@ class Disk:
 
     def unlink(self, path: Path) -> None:
         path.unlink(missing_ok=True)
+
+
+@cache
+def _writeback() -> Callable[[int, int, int], None]:
+    from skyfarer.queue.writeback import begin_writeback
+
+    return begin_writeback
 
 
 def write_all(disk: Disk, fd: int, data: bytes | memoryview, offset: int) -> None:

@@ -37,6 +37,7 @@ _FEW: Final = 16
 _unpack_few: Final = struct.Struct("16s4x" * _FEW)
 _unpack_many: Final = struct.Struct("16s4x" * 64)
 pack_checked: Final = struct.Struct("<IIII").pack  # an entry but for its check
+_pack_entry: Final = struct.Struct("<16sI").pack
 pack_entry_into: Final = struct.Struct("<16sI").pack_into
 _pack_place = struct.Struct("<QQ").pack
 
@@ -77,6 +78,23 @@ def seal(
     checks = map(crc32c, checked, range(beginning, beginning + slots))
     words[_CHECK:end:ENTRY_WORDS] = array("I", list(checks))
     return words[:end]
+
+
+def seal_few(
+    place: int, start: int, kind: int, payloads: Iterable[bytes | memoryview], crc: int
+) -> tuple[bytes, int, int]:
+    """`crcs_of` and `seal` one record after the other: the entries, the last crc and check.
+
+    `place` is the salt plus the slot of the first.
+    """
+    entries, check = [], 0
+    for payload in payloads:
+        crc, length = crc32c(payload, crc), len(payload)
+        checked = pack_checked(start, length, kind, crc)
+        check = crc32c(checked, place)
+        entries.append(_pack_entry(checked, check))
+        place, start = place + 1, start + length
+    return b"".join(entries), crc, check
 
 
 def failures(

@@ -15,8 +15,9 @@ from skyfarer.queue.disk import Disk, sync_directory, sync_file
 from skyfarer.queue.errors import QueueFull, RecordTooLarge, disk_error
 from skyfarer.queue.layout import Extent
 from skyfarer.queue.meta import Meta
+from skyfarer.queue.opening import free_segment
 from skyfarer.queue.recovery import cut_entries
-from skyfarer.queue.segment import Segment, free_segment
+from skyfarer.queue.segment import Segment
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.state import State
 

@@ -3,7 +3,8 @@
 Everything that can fail (making the file, wiping it, writing payloads) comes before the first index
 entry of a batch; what follows are stores into pages that were allocated and written before. So a
 failed append leaves nothing to undo, whichever segment of a split batch failed. Against a `pwrite`
-of the entries the stores were measured to take a third off a single append.
+of the entries the stores were measured to take a third off a single append. Under "fsync" it is the
+other way round, see `synced`.
 
 Payloads are checksummed behind their write, not before: the kernel fetches bytes that are in no
 cache faster than a checksum does, and leaves them in one. A batch goes a piece at a time for the
@@ -34,13 +35,11 @@ from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import (
     STORED_BYTES,
     Disk,
-    create_whole,
-    has_size,
     write_all,
     write_buffers,
     write_pieces,
 )
-from skyfarer.queue.durability import sync_failed
+from skyfarer.queue.durability import SyncFailed, sync_failed
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, SegmentHeader
 from skyfarer.queue.meta import Meta
@@ -148,6 +147,21 @@ class Segment:
             self._limit = -1
         return True
 
+    def add(
+        self,
+        sequence: int,
+        kind: int,
+        lengths: Sequence[int],
+        payloads: Sequence[bytes | memoryview],
+        total: int,
+    ) -> bool:
+        """`place` and `enter` of a batch; False where it does not fit."""
+        if len(lengths) > self.slots_left or total > self.bytes_left:
+            return False
+        self.place(sequence, kind, lengths, payloads, total)
+        self.enter()
+        return True
+
     def place(
         self,
         sequence: int,
@@ -172,13 +186,15 @@ class Segment:
     def enter(self) -> None:
         """Makes what was placed last records. Cannot fail."""
         if not self._slot:
-            header = SegmentHeader(self.number, self.first, self._queue_id)
-            self._map[:PAGE_BYTES] = header.encode()
-        entries, at = self._entries, self._at
-        self._map[at : at + 4 * len(entries)] = entries
+            self._store(SegmentHeader(self.number, self.first, self._queue_id).encode(), 0)
+        entries = self._entries
+        self._store(entries.tobytes(), self._at)
         payload_bytes, self._crc = self._entered
         self._check = entries[-1]
         self._advance(len(entries) // ENTRY_WORDS, payload_bytes)
+
+    def _store(self, data: bytes, at: int) -> None:
+        self._map[at : at + len(data)] = data
 
     def _write(self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]) -> list[int]:
         """Behind the payloads entered; their crcs."""
@@ -214,46 +230,16 @@ class Segment:
         try:
             self._disk.sync_data(self._fd)
         except OSError as error:
-            self.distrust()
-            raise sync_failed(error, self._path) from error
+            raise self._unsynced(error) from error
+
+    def _unsynced(self, error: OSError) -> SyncFailed:
+        self.distrust()
+        return sync_failed(error, self._path)
 
     def close(self) -> None:
         self._before.release()
         self._map.close()
         self._disk.close(self._fd)
-
-
-def free_segment(
-    disk: Disk, path: Path, meta: Meta, number: int, used_slots: int, durable: bool
-) -> Segment:
-    """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
-    index behind `used_slots` is known to be zero.
-
-    With `durable` its name and its zeros survive a power cut before anything is written to it. A
-    file that could not be synced is removed, so that the next attempt has another one.
-    """
-    geometry = meta.geometry
-    if not has_size(path, geometry.segment_bytes):
-        blank = bytes(geometry.payload_offset)
-        create_whole(disk, path, blank, geometry.segment_bytes, durable)
-        return Segment(disk, path, meta, number)
-    segment = Segment(disk, path, meta, number)
-    try:
-        segment.wipe(used_slots, durable)
-    except BaseException:
-        segment.close()
-        if not segment.trusted:
-            disk.unlink(path)
-        raise
-    return segment
-
-
-def resumed_segment(disk: Disk, directory: Path, meta: Meta, tail: Tail) -> Segment:
-    """The newest segment after recovery, open behind its last record."""
-    number = tail.extent.number
-    segment = Segment(disk, meta.geometry.path(directory, number), meta, number)
-    segment.resume(tail)
-    return segment
 
 
 def _open(disk: Disk, path: Path, mapped_bytes: int) -> tuple[int, mmap.mmap]:

@@ -13,11 +13,12 @@ from skyfarer.queue.durability import GroupCommit, SyncFailed
 from skyfarer.queue.errors import RecordTooLarge
 from skyfarer.queue.lock import DirectoryLock
 from skyfarer.queue.meta import open_or_create_meta
+from skyfarer.queue.opening import resumed_segment
 from skyfarer.queue.places import Places
 from skyfarer.queue.records import KIND_MAX
 from skyfarer.queue.recovery import Recovered, recover
 from skyfarer.queue.ring import Patience, Ring
-from skyfarer.queue.segment import Segment, resumed_segment
+from skyfarer.queue.segment import Segment
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.split import split
 from skyfarer.queue.state import State, open_state
@@ -110,14 +111,15 @@ class Writer:
                 and (length := len(payload := payloads[0])) <= self._put_bytes_max
                 and segment.put(kind, payload, length)
             ):
-                self.writing = writing = sequence + 1
-                shown = self._shown  # `Waker.show`, in place: it spares a call
-                shown[0] = shown[1] = writing
-                if self._sleeping[0]:
-                    assert self._waker is not None
-                    self._waker.wake(writing)
+                count = 1
             else:
-                self._append(kind, payloads)
+                count = self._append(kind, payloads)
+            self.writing = writing = sequence + count
+            shown = self._shown  # `Waker.show`, in place: it spares a call
+            shown[0] = shown[1] = writing
+            if self._sleeping[0]:
+                assert self._waker is not None
+                self._waker.wake(writing)
         except SkyfarerError as error:
             if self._fsync and isinstance(error, SyncFailed):
                 self._refuse(sequence)
@@ -186,27 +188,19 @@ class Writer:
         """Called in a forked child: from now on appends are refused."""
         self._segment = None
 
-    def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> None:
-        """Any batch, in any state."""
+    def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> int:
+        """Any batch, in any state; how many records it was."""
         segment = self._segment
         if segment is None or not 0 < kind <= KIND_MAX:
             self._check(kind)
         lengths = list(map(len, payloads))
         if not lengths:
-            return
+            return 0
         if max(lengths) > self._record_bytes_max:
             raise self._too_large(max(lengths))
-        count, total = len(lengths), sum(lengths)
-        if segment is not None and count <= segment.slots_left and total <= segment.bytes_left:
-            segment.place(self.writing, kind, lengths, payloads, total)
-            segment.enter()
-            if self._fsync:
-                segment.sync()
-        else:
+        if segment is None or not segment.add(self.writing, kind, lengths, payloads, sum(lengths)):
             self._append_across(kind, lengths, payloads)
-        assert self._waker is not None
-        self.writing += count
-        self._waker.show(self.writing)
+        return len(lengths)
 
     def _append_across(
         self, kind: int, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]
@@ -285,7 +279,7 @@ class Writer:
             sync_tree(disk, directory, [*files, directory / "state"])
         self._commit.suspect_below = min(state.suspect, found.writing) if shown else 0
         if found.tail is not None and not self._commit.suspect_below:
-            self._segment = resumed_segment(disk, directory, meta, found.tail)
+            self._segment = resumed_segment(disk, directory, meta, found.tail, self._fsync)
         self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring

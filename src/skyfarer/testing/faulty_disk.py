@@ -122,6 +122,9 @@ class FaultyDisk(Disk):
     def sync(self, fd: int) -> None:
         self._change("sync")
 
+    def begin_sync(self, fd: int, offset: int, size_bytes: int) -> None:
+        self._change("begin_sync")
+
     def sync_data(self, fd: int) -> None:
         self._change("sync_data")
 

@@ -24,7 +24,14 @@ BATCHES = [
     [4000, 4000, 4000],
 ]
 ENDS = list(accumulate(map(len, BATCHES)))
-LAST_PHASE = f"append {len(BATCHES) - 1}"
+WAYS: dict[str, dict[str, str]] = {
+    "reject": {"when_full": "reject"},
+    "drop_oldest": {"when_full": "drop_oldest"},
+    "fsync": {"durability": "fsync"},
+}
+# Where a life differs from one that rejects: the policy is asked when the ring is full, in the last
+# append; entries that are synced are written otherwise, in a group and in a batch across segments.
+PHASES = {"drop_oldest": ["append 5"], "fsync": ["append 2", "append 3", "append 5"]}
 
 
 def payloads(number: int) -> list[bytes]:
@@ -34,21 +41,21 @@ def payloads(number: int) -> list[bytes]:
 EVERYTHING = [payload for number in range(len(BATCHES)) for payload in payloads(number)]
 
 
-def life(policy: str, bench: Bench, tell: Tell) -> None:
+def life(way: str, bench: Bench, tell: Tell) -> None:
     """Creation, appends, splits, commits, a restart, and reuse of the ring."""
     tell("create", BEGINS)
-    writer = bench.writer(when_full=policy)
+    writer = bench.writer(**WAYS[way])
     tell("checkpoint", BEGINS)
     consumer = bench.consumer()
     for number in range(len(BATCHES)):
         if number == 1:
             writer.stop(0.0)
             tell("recovery", BEGINS)
-            writer = bench.writer(when_full=policy)
+            writer = bench.writer(**WAYS[way])
         tell(f"append {number}", BEGINS)
         writer.append(1, payloads(number))
         tell("accepted", writer.writing)
-        if policy == "reject" or number == 0:
+        if way != "drop_oldest" or number == 0:
             tell(f"commit {number}", BEGINS)
             consumer.commit(writer.writing - 2)
             tell("committed", writer.writing - 2)
@@ -56,9 +63,9 @@ def life(policy: str, bench: Bench, tell: Tell) -> None:
     tell("dropped", writer.dropped)
 
 
-def check_survival(policy: str, bench: Bench, facts: Facts) -> None:
+def check_survival(way: str, bench: Bench, facts: Facts) -> None:
     accepted, committed = facts.get("accepted", 0), facts.get("committed", 0)
-    writer, reader = bench.writer(when_full=policy), bench.reader()
+    writer, reader = bench.writer(**WAYS[way]), bench.reader()
     writing, oldest = writer.writing, writer.oldest
     assert accepted <= writing <= next((end for end in ENDS if end > accepted), accepted)
     runs = list(reader.runs(oldest, writing))
@@ -67,27 +74,26 @@ def check_survival(policy: str, bench: Bench, facts: Facts) -> None:
     del runs
     first = files(bench.directory)
     bench.close()
-    writer, consumer = bench.writer(when_full=policy), bench.consumer()
+    writer, consumer = bench.writer(**WAYS[way]), bench.consumer()
     assert (writer.writing, writer.oldest, files(bench.directory)) == (writing, oldest, first)
     assert committed <= consumer.committed() <= writing
-    assert policy == "drop_oldest" or oldest <= consumer.committed()
+    assert way == "drop_oldest" or oldest <= consumer.committed()
     consumer.commit(writing, {"overflow": max(0, oldest - consumer.committed())})
     assert writer.append(2, [b"life goes on"]) == writing
     assert bench.records(writing) == [b"life goes on"]
     bench.close()
 
 
-def kill_lives(place: str, policy: str) -> dict[str, Any]:
-    """The policy is asked when the ring is full, in the last append: the rest is alike."""
+def kill_lives(place: str, way: str) -> dict[str, Any]:
     os.urandom = bytes  # the same queue id for all, so that the same death leaves the same files
-    bench, scenario = Bench(Path(place) / "whole"), partial(life, policy)
+    bench, scenario = Bench(Path(place) / "whole"), partial(life, way)
     points = steps_of(ROOM, partial(scenario, bench)).points()
-    points = [point for point in points if policy == "reject" or point[0] == LAST_PHASE]
+    points = [point for point in points if point[0] in PHASES.get(way, [point[0]])]
     bench.close()
     shutil.rmtree(bench.directory)
     told = run_apart(partial(scenario, bench)).facts
     whole = {name: value for name, value in told.items() if value != BEGINS}
-    check = partial(check_survival, policy)
+    check = partial(check_survival, way)
 
     def work(share: int) -> dict[str, Any]:
         mine, line = share_of(points, share), Line(Path(place) / f"line-{share}", check)

@@ -27,13 +27,15 @@ class Stingy:
 
 
 @pytest.mark.parametrize("bytes_max", [1, 37, 3000])
-@pytest.mark.parametrize("policy", ["reject", "drop_oldest"])
+@pytest.mark.parametrize(
+    ("policy", "durability"), [("reject", "append"), ("drop_oldest", "append"), ("reject", "fsync")]
+)
 def test_q10_no_record_and_no_commit_is_torn_by_short_writes(
-    bench, troubled_disk, policy, bytes_max
+    bench, troubled_disk, policy, durability, bytes_max
 ):
     stingy = Stingy(bytes_max)
     disk = troubled_disk(stingy)
-    writer = bench.writer(disk, when_full=policy)
+    writer = bench.writer(disk, when_full=policy, durability=durability)
     consumer = Consumer(bench.directory, "main", disk)
     consumer.start()
     expected: list[bytes] = []
