@@ -20,7 +20,7 @@ from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
 from skyfarer.oap.pipeline.folding import folded
-from skyfarer.oap.pipeline.lowering import deltas
+from skyfarer.oap.pipeline.lowering import lowered
 from skyfarer.oap.pipeline.sources.rows import rows
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
@@ -62,7 +62,8 @@ def seen_by_spark(
     )
     every.persist()
     found = [*map(_row, every.toArrow().to_pylist())]
-    counted = folded(deltas(every, plan, attribute(wanted), apdex).toArrow(), plan)
+    made = lowered(plan, attribute(wanted), apdex)
+    counted = folded(made.named(made.of(every).toArrow()), plan)
     every.unpersist()
     return Seen(found, _columns(counted, plan))
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.entities import TRACED
 from skyfarer.oap.oal.plan import Field
-from skyfarer.oap.oal.sources import SOURCES, Type
+from skyfarer.oap.oal.sources import SOURCES
 
 Emitted: TypeAlias = dict[str, object]
 TAG_KEYS: Final = ("transmission.latency", "x")
@@ -57,14 +57,11 @@ def held_by(source: str, path: str) -> str | None:
     return found if found in SCHEMA.names and found not in ("layer", "endpoint") else None
 
 
-def attribute(source: str, field: Field) -> Column:
+def attribute(source: str, field: Field) -> Column | None:
     if field.key is not None:
         return F.col(f"tag_{TAG_KEYS.index(field.key)}")
     column = held_by(source, field.path)
-    if column is not None:
-        return F.col(column)
-    types = {Type.LONG: "bigint", Type.INT: "int", Type.BOOLEAN: "boolean"}
-    return F.lit(None).cast(types.get(field.type, "string"))
+    return None if column is None else F.col(column)
 
 
 def oal_row(row: Emitted) -> dict[str, object]:

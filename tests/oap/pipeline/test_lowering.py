@@ -9,7 +9,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from oap.pipeline.emitted_rows import SCHEMA, Emitted, attribute, oal_row, random_row
 from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENTITY_COLUMNS, TRACED
@@ -17,8 +17,9 @@ from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.oap.oal.interpreter import accumulate
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.folding import folded
-from skyfarer.oap.pipeline.lowering import deltas
+from skyfarer.oap.pipeline.lowering import lowered
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics_plan.txt"
 EVERYTHING = """
@@ -74,7 +75,14 @@ def found(spark: SparkSession, rows: list[Emitted]) -> dict[str, Deltas]:
     """All that these tests look at, in one job."""
     emitted = [*rows, ALIAS, ALIAS, huge(rows[0]), huge(rows[0])]
     frame = spark.createDataFrame(pa.Table.from_pylist(emitted, schema=SCHEMA))
-    return folded(deltas(frame, PLAN, attribute, THRESHOLDS_MS).toArrow(), PLAN)
+    return told(frame, PLAN, THRESHOLDS_MS)
+
+
+def told(
+    frame: DataFrame, plan: Plan, threshold_ms: dict[str, int] | None = None
+) -> dict[str, Deltas]:
+    made = lowered(plan, attribute, threshold_ms)
+    return folded(made.named(made.of(frame).toArrow()), plan)
 
 
 def by_entity(given: Deltas) -> dict[tuple[object, ...], dict[str, object]]:
@@ -130,7 +138,7 @@ def test_a_plan_without_metrics_still_tells_what_exists(
 ) -> None:
     empty = plan_of([])
     frame = spark.createDataFrame(pa.Table.from_pylist(rows[:20] * 2, schema=SCHEMA))
-    found = folded(deltas(frame, empty, attribute, None).toArrow(), empty)
+    found = told(frame, empty)
     entities = {(r["source"], *(r[c] for c in ENTITY_COLUMNS), r["minute"]) for r in rows[:20]}
     assert sum(one.rows.num_rows for one in found.values()) == len(entities)
 
@@ -141,7 +149,7 @@ def test_the_physical_plan_is_one_exchange_between_two_generated_aggregations(
     """Of the shipped metrics. A plan that changed on purpose is written anew from the message."""
     # Persisted, so that the keys are not reckoned while the plan is made.
     frame = spark.createDataFrame(pa.Table.from_pylist([ALIAS], schema=SCHEMA)).persist()
-    deltas(frame, plan_of(shipped()).of(TRACED), attribute, None).explain(mode="formatted")
+    lowered(plan_of(shipped()).of(TRACED), attribute).of(frame).explain(mode="formatted")
     frame.unpersist()
     shown = normalised(capsys.readouterr().out)
     assert not re.search(r"Python|ArrowEval|ObjectHash|SortAggregate", shown)
@@ -153,7 +161,7 @@ def test_a_hundred_metrics_more_leave_code_generation_on(
 ) -> None:
     many = "".join(f"m{n} = from(Service.latency).filter(latency > {n}).max();" for n in range(100))
     frame = spark.createDataFrame(pa.Table.from_pylist([ALIAS], schema=SCHEMA))
-    deltas(frame, plan_of([Text("many.oal", many)]), attribute, None).explain(mode="formatted")
+    lowered(plan_of([Text("many.oal", many)]), attribute).of(frame).explain(mode="formatted")
     assert capsys.readouterr().out.count("* HashAggregate") == 2
 
 

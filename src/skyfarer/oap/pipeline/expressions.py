@@ -8,7 +8,7 @@ Nothing here raises on data: what is out of range is null.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
 from typing import Final
 
@@ -33,12 +33,36 @@ _COMPARED: Final[Mapping[str, Callable[[Column, Column], Column]]] = {
 }
 
 
-class Expressions:
-    """`columns` hold the fields before any cast; `threshold_ms` is Apdex's T by name."""
+UNSAID: Final = ""
+"""The path of a field of which no row says anything."""
+_UNSAID: Final[Mapping[Type, tuple[object, str]]] = {
+    Type.LONG: (0, "long"),
+    Type.INT: (0, "int"),
+    Type.DOUBLE: (0.0, "double"),
+    Type.BOOLEAN: (False, "boolean"),
+    Type.LIST: (None, "array<string>"),
+}
 
-    def __init__(self, columns: Mapping[Field, Column], threshold_ms: Mapping[str, int]) -> None:
+
+def unsaid(type_: Type) -> Column:
+    """Text and names of enumerations are null."""
+    value, name = _UNSAID.get(type_, (None, "string"))
+    return F.lit(value).cast(name)
+
+
+class Expressions:
+    """`columns` hold the fields before any cast; `threshold_ms` is Apdex's T by name; `of_group`
+    are the paths of fields that all rows of a group have in common."""
+
+    def __init__(
+        self,
+        columns: Mapping[Field, Column],
+        threshold_ms: Mapping[str, int],
+        of_group: Collection[str],
+    ) -> None:
         self._columns = columns
         self._threshold_ms = threshold_ms
+        self._of_group = of_group
 
     def value(self, field: Field) -> Column:
         column = self._columns[field]
@@ -71,12 +95,24 @@ class Expressions:
 
     def aggregate(self, one: Accumulator) -> Column:
         """Null, or 0 of a count, where no row has reached it."""
+        common = [self.holds(c) for c in one.where if c.field.path in self._of_group]
+        found = self._added(one)
+        if not common:
+            return found
+        counted = one.operation not in _AGGREGATES
+        return F.when(all_of(common), found).otherwise(F.lit(0 if counted else None))
+
+    def _added(self, one: Accumulator) -> Column:
+        """Of all rows of the group that fulfil what is not of the group."""
         # A text has to be read before it is compared as a number, so such conditions come last.
         where = sorted(one.where, key=lambda condition: condition.field.cast is not None)
-        conditions = [self.holds(condition) for condition in where]
+        conditions = [self.holds(c) for c in where if c.field.path not in self._of_group]
         if one.operation in (Operation.SATISFIED, Operation.TOLERATED):
             conditions.append(self._apdex(one))
         item = self._item(one)
+        if one.operation in _AGGREGATES and one.inputs[0].path == UNSAID:
+            reached = F.count(F.when(all_of(conditions), 1) if conditions else F.lit(1))
+            return F.when(reached > 0, item)
         taken = F.when(all_of(conditions), item) if conditions else item
         if one.operation is Operation.SUM and one.inputs[0].number is Type.INT:
             return F.sum(taken)
@@ -86,7 +122,7 @@ class Expressions:
         if one.operation not in _AGGREGATES:
             return F.lit(1)
         value = self.value(one.inputs[0])
-        value = value.cast("double" if one.operation in _DOUBLE else "bigint")
+        value = value.cast("double" if one.operation in DOUBLE else "bigint")
         return F.greatest(value, F.lit(0)) if one.operation in _MAX else value
 
     def _apdex(self, one: Accumulator) -> Column:
@@ -109,7 +145,7 @@ class Expressions:
         return found
 
 
-_DOUBLE: Final = frozenset({Operation.SUM_DOUBLE, Operation.MAX_DOUBLE, Operation.MIN_DOUBLE})
+DOUBLE: Final = frozenset({Operation.SUM_DOUBLE, Operation.MAX_DOUBLE, Operation.MIN_DOUBLE})
 _MAX: Final = frozenset({Operation.MAX, Operation.MAX_DOUBLE})
 _AGGREGATES: Final[Mapping[Operation, Callable[[Column], Column]]] = {
     Operation.SUM: F.try_sum,

@@ -36,7 +36,7 @@ _COUNTS: Final = frozenset({Operation.COUNT, Operation.SATISFIED, Operation.TOLE
 
 
 def folded(collected: pa.Table, plan: Plan) -> dict[str, Deltas]:
-    """By source, of those with a row. `collected` is what `lowering.deltas` gives for that plan.
+    """By source, of those with a row. `collected` is what `lowering.Lowered.named` gives.
 
     One row per entity and minute: ROW, and a column per accumulator of the source.
     """

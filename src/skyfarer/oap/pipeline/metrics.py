@@ -33,7 +33,7 @@ class Metrics:
 
     def __init__(self, plan: Plan, settings: AnalysisSettings) -> None:
         self._whole, self._plan = plan, plan.of(TRACED)
-        self._of_sources: dict[frozenset[str], tuple[Plan, AnalysedOnce]] = {}
+        self._of_sources: dict[frozenset[str], tuple[Plan, Lowered, AnalysedOnce]] = {}
         self._settings = settings
         self._aliases: pa.Table | None = None
         self._query: AnalysedOnce | None = None
@@ -50,7 +50,8 @@ class Metrics:
 
     def collected(self, frame: DataFrame) -> dict[str, Deltas]:
         """Blocks for the job of that query."""
-        return folded(frame.toArrow(), self._plan)
+        _, made = self._expressions
+        return folded(made.named(frame.toArrow()), self._plan)
 
     def of_reports(self, rows: DataFrame, kinds: Iterable[int]) -> dict[str, Deltas]:
         """The same of what agents report, of messages of these kinds: to plan a metric takes time,
@@ -61,8 +62,8 @@ class Metrics:
         return reduce(together, (self._of(rows, sources) for sources in parts if sources), {})
 
     def _of(self, rows: DataFrame, sources: frozenset[str]) -> dict[str, Deltas]:
-        plan, query = self._reports(sources)
-        return folded(query.of(rows).toArrow(), plan)
+        plan, made, query = self._reports(sources)
+        return folded(made.named(query.of(rows).toArrow()), plan)
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""
@@ -78,12 +79,12 @@ class Metrics:
     def _reported(self) -> Reported:
         return Reported(self._settings.naming)
 
-    def _reports(self, sources: frozenset[str]) -> tuple[Plan, AnalysedOnce]:
+    def _reports(self, sources: frozenset[str]) -> tuple[Plan, Lowered, AnalysedOnce]:
         if sources not in self._of_sources:
             plan = self._whole.of(sources)
             made = lowered(plan, reports.attribute, self._settings.apdex_ms)
             query = AnalysedOnce(lambda rows: made.of(self._reported.of(rows, sources)))
-            self._of_sources[sources] = plan, query
+            self._of_sources[sources] = plan, made, query
         return self._of_sources[sources]
 
     @cached_property

@@ -48,6 +48,9 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         "spark.sql.exchange.reuse": False,
         # A row of accumulators is wide, and wider with metrics of a user's own (ADR 014).
         "spark.sql.codegen.maxFields": CODEGEN_FIELDS_MAX,
+        # Of a group with a dozen keys the small map in front of the large one compares each by
+        # itself; the large one compares bytes.
+        "spark.sql.codegen.aggregate.map.twolevel.enabled": False,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.streaming.checkpointFileManagerClass": (

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
 from skyfarer.oap.oal.plan import Field
 from skyfarer.oap.pipeline.analysis.entry import MINUTE_MS, NamingSettings
-from skyfarer.oap.pipeline.analysis.traffic.attributes import layer_id_or_unset
+from skyfarer.oap.pipeline.analysis.traffic.attributes import layer_or_id
 from skyfarer.oap.pipeline.analysis.traffic.texts import Names
 from skyfarer.oap.pipeline.sources.reports import slots_of
 from skyfarer.oap.pipeline.sources.shapes import REPORTS
@@ -65,8 +65,9 @@ class Reported:
         return reports.where(F.col("report.source").isin(*sources)).select(*self._columns)
 
 
-def attribute(source: str, field: Field) -> Column:
-    """The value of a field in an emitted row of that source, before `Field.cast`."""
+def attribute(source: str, field: Field) -> Column | None:
+    """The value of a field in an emitted row of that source, before `Field.cast`; None for
+    what no report says."""
     slots = slots_of(source)
     if field.path in slots:
         return F.col(f"report.{slots[field.path]}")
@@ -74,4 +75,4 @@ def attribute(source: str, field: Field) -> Column:
         return F.col(_NAME[ENTITIES[source]])
     if field.path in _COLUMNS:
         return F.col(_COLUMNS[field.path])
-    return layer_id_or_unset(field)
+    return layer_or_id(field)

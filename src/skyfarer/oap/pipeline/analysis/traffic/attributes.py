@@ -11,7 +11,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from skyfarer.oap.core.ids import BLANK
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.oal.plan import Field
-from skyfarer.oap.oal.sources import Type
 from skyfarer.oap.pipeline.analysis.traffic.texts import nonblank
 from skyfarer.oap.pipeline.analysis.traffic.wanted import ENDS, Wanted
 
@@ -76,23 +75,15 @@ _IDS: Final = {
     "sourceServiceId": ("from_service", "from_layer"),
     "destServiceId": ("service", "layer"),
 }
-_UNSET: Final[Mapping[Type, tuple[object, str]]] = {
-    Type.LONG: (0, "long"),
-    Type.INT: (0, "int"),
-    Type.DOUBLE: (0.0, "double"),
-    Type.BOOLEAN: (False, "boolean"),
-    Type.LIST: (None, "array<string>"),
-}
-"""Value and type of what traces say nothing of; text and names of enumerations are null."""
 
 
-def attribute(wanted: Wanted) -> Callable[[str, Field], Column]:
+def attribute(wanted: Wanted) -> Callable[[str, Field], Column | None]:
     """(source, field) → its value in an emitted row of that source, before `Field.cast`.
 
-    What no span says is 0, false or null. KeyError for what was not `wanted`.
+    None for what no span says. KeyError for what was not `wanted`.
     """
 
-    def value(source: str, field: Field) -> Column:
+    def value(source: str, field: Field) -> Column | None:
         if field.key is not None:
             return F.col(f"tag_{_known(field, source, wanted.tag_keys)}")
         if (source, field.path) in ENDS and wanted.ends:
@@ -106,21 +97,20 @@ def attribute(wanted: Wanted) -> Callable[[str, Field], Column]:
     return value
 
 
-def _value(source: str, field: Field) -> Column:
+def _value(source: str, field: Field) -> Column | None:
     if field.path in _COLUMNS.get(source, {}):
         return F.col(_COLUMNS[source][field.path])
-    return layer_id_or_unset(field)
+    return layer_or_id(field)
 
 
-def layer_id_or_unset(field: Field) -> Column:
-    """What every emitted row says by its entity alone, and what no row says."""
+def layer_or_id(field: Field) -> Column | None:
+    """What every emitted row says by its entity alone."""
     if field.path in _LAYERS:
         return layer_name(F.col(_LAYERS[field.path]))
     if field.path in _IDS:
         service, layer = _IDS[field.path]
         return service_id(F.col(service), F.col(layer))
-    value, type_ = _UNSET.get(field.type, (None, "string"))
-    return F.lit(value).cast(type_)
+    return None
 
 
 def layer_name(layer: Column) -> Column:
