@@ -56,6 +56,7 @@ class Engine:
 
     def __init__(self, resolvers: Resolvers, registry: Registry, clock: Clock) -> None:
         self._registry = registry
+        self._clock = clock
         self.counting = Counting(registry, clock)
         asked = self._table(resolvers.table())
         self._schema = schema.bound_to(asked, self._table(resolvers.changes()))
@@ -79,7 +80,7 @@ class Engine:
         return _rendered(result)
 
     def _executed(self, document: _Document, request: Request) -> ExecutionResult:
-        answering, cut = _Answering(), document.cut(self._schema, request.operation)
+        answering, cut = _Answering(self._clock), document.cut(self._schema, request.operation)
         if cut is not None:
             answering.picks = cut.picks
             with suppress(UnfitError):
@@ -126,6 +127,7 @@ class Engine:
         def call(_root: object, info: GraphQLResolveInfo[Any], **arguments: Any) -> object:
             def counted() -> object:
                 with self.counting.of(name):
+                    info.context.check_time()
                     return resolve(**arguments)
 
             return info.context.once(info.path.key, counted)
@@ -157,8 +159,10 @@ class _Answering:
     """One request. What a root field has come to is kept, so that graphql-core can be given it
     whole where what is selected of it could not be picked."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.picks: Mapping[str, Pick] = {}
+        self._clock = clock
+        self._until_s = clock.monotonic_s() + limits.ANSWER_S_MAX
         self._known: dict[str | int, object] = {}
         self._raised: dict[str | int, Exception] = {}
         self._unfit = False
@@ -173,6 +177,12 @@ class _Answering:
                 self._raised[key] = error
                 raise
         return self._known[key]
+
+    def check_time(self) -> None:
+        if self._clock.monotonic_s() > self._until_s:
+            raise QueryError(
+                f"the answer took longer than {limits.ANSWER_S_MAX:g} s: ask for less at a time"
+            )
 
     def picked(self, key: str, value: object) -> object:
         pick = self.picks.get(key)
