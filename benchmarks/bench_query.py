@@ -33,7 +33,8 @@ import query_data
 import week
 from bench_storage import plans
 from figures import figure
-from query_asking import Client, Noted, Question, Questions
+from query_asking import Question, Questions
+from query_client import Client, Noted
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.oal.compiler import compile_texts, shipped
 from skyfarer.oap.query import QueryServer

@@ -1,31 +1,26 @@
 """What is asked of the query room: one document an operation, each time of another entity.
 
 A question is what goes over the wire, and the parts of it that are one storage query each: of a
-dashboard its expressions, of everything else the question itself. What storage is asked meanwhile
-is noted (`Noted`), so that the very same calls can be made without the query room.
+dashboard its expressions, of everything else the question itself.
 """
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
-from urllib.parse import urlencode
+from typing import Final
 
 import numpy as np
 
 import week
+from query_client import gotten, posted
 from query_data import SERVICES
-from skyfarer.oap.core.storage import Reader
 
 HOUR: Final = 61
 """Points of a chart of our page."""
 POINTS_MAX: Final = 500
 PAGE: Final = 20
-VALUES: Final = "type results { metric { labels { key value } } values { id value } } error"
 # As SkyWalking's page selects them.
 OWNER: Final = "scope serviceID serviceName normal serviceInstanceID endpointID endpointName"
 FULL: Final = (
@@ -50,64 +45,6 @@ EXPRESSIONS: Final = (
 class Question:
     wire: bytes
     parts: tuple[bytes, ...]
-
-
-class Noted:
-    """A reader that notes what it was asked, as calls that can be made again."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.calls: list[Callable[[], object]] = []
-        self.noting = False
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._reader, name)
-        if not self.noting:
-            return call
-
-        def noted(*arguments: Any, **named: Any) -> object:
-            self.calls.append(lambda: call(*arguments, **named))
-            return call(*arguments, **named)
-
-        return noted
-
-
-class Client:
-    """A connection that is kept, with as little of its own as can be: it is measured as well."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def ask(self, wire: bytes) -> bytes:
-        self._socket.sendall(wire)
-        answer = self._socket.recv(1 << 16)
-        head, _, body = answer.partition(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        chunks, missing = [body], length - len(body)
-        while missing > 0:
-            chunks.append(self._socket.recv(1 << 20))
-            missing -= len(chunks[-1])
-        assert head.startswith(b"HTTP/1.1 200"), answer[:400]
-        return b"".join(chunks)
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-def posted(query: str, variables: Mapping[str, object]) -> bytes:
-    body = json.dumps({"query": query, "variables": variables}).encode()
-    lines = (
-        "POST /graphql HTTP/1.1",
-        "Host: localhost",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-    )
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + body
-
-
-def gotten(path: str, **parameters: object) -> bytes:
-    return f"GET {path}?{urlencode(parameters)} HTTP/1.1\r\nHost: h\r\n\r\n".encode()
 
 
 def alone(query: str, **variables: object) -> Question:
@@ -187,7 +124,7 @@ class Questions:
         return self._expressions(("top_n(endpoint_resp_time, 20, des)",), FULL)
 
     def dashboard(self) -> Question:
-        """Six widgets' expressions in one document, as SkyWalking's page and ours have them."""
+        """Ten expressions in one document, the fields as SkyWalking's page selects them."""
         return self._expressions(EXPRESSIONS, FULL)
 
     def trace_list(self) -> Question:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from query_asking import Client
+from query_client import Client
 
 WAIT_S: Final = 600.0
 
