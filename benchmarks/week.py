@@ -157,14 +157,18 @@ def _payloads(random: np.random.Generator, count: int) -> pa.Array:
 
 
 def endpoint_rows(day: int, plan: SourcePlan) -> Iterator[pa.Table]:
-    """A day of every endpoint, as storage leaves its table: the minutes of an hour and then the
+    return rows_of(day, plan, ENDPOINT_IDS)
+
+
+def rows_of(day: int, plan: SourcePlan, entities: list[str]) -> Iterator[pa.Table]:
+    """A day of every entity, as storage leaves its table: the minutes of an hour and then the
     hour, the day last. A table an hour, and one of the day."""
     random = np.random.default_rng(day)
     for hour in range(24):
         at = day_bucket(day) * 100 + hour
         buckets = [*(at * 100 + minute for minute in range(60)), at]
-        yield wide_rows(random, plan, ENDPOINT_IDS, buckets)
-    yield wide_rows(random, plan, ENDPOINT_IDS, [day_bucket(day)])
+        yield wide_rows(random, plan, entities, buckets)
+    yield wide_rows(random, plan, entities, [day_bucket(day)])
 
 
 def wide_rows(

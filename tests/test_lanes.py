@@ -29,3 +29,11 @@ def test_every_test_file_is_run_by_one_lane() -> None:
 def test_every_path_of_a_lane_exists() -> None:
     lanes = runpy.run_path(str(ROOT / "tools/run_tests.py"))["LANES"]
     assert [path for lane in lanes for path in lane.paths if not (ROOT / path).exists()] == []
+
+
+def test_a_lane_waits_for_lanes_that_come_to_an_end() -> None:
+    lanes = runpy.run_path(str(ROOT / "tools/run_tests.py"))["LANES"]
+    waiting, ended = {lane.name: set(lane.after) for lane in lanes}, set[str]()
+    while ready := {name for name, after in waiting.items() if after <= ended} - ended:
+        ended |= ready
+    assert ended == waiting.keys()

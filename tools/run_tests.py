@@ -9,8 +9,10 @@ page were imported for other tests.
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
 go first, as soon as Spark is prepared. The analysis, with JVMs of its own, begins when others have
-ended: a machine with too much to do at once does less of it. The queue fills what is left. The
-coordinators' tests wait for sessions to expire, and cost next to nothing.
+ended: a machine with too much to do at once does less of it. The longest way used to be through the
+other rooms to the analysis, so the storages, a third of them, take the place of the checks when
+those are done. The queue fills what is left. The coordinators' tests wait for sessions to expire,
+and cost next to nothing.
 
 Progress is shown as it comes, under the lane's name, and what a lane has to report when it ends.
 The names of what failed come last, for whoever is shown only the end. Arguments go to every lane's
@@ -77,6 +79,7 @@ LANES = (
     Lane("faults", ("tests/oap/pipeline/faults",), nice=10, after=(PREPARED, "satellite")),
     Lane("analysis", ("tests/oap/pipeline",), nice=10, after=(PREPARED, "rooms")),
     Lane("cluster", ("tests/oap/cluster",), nice=10),
+    Lane("storage", ("tests/oap/storage",), nice=10, after=(CHECK,)),
     Lane("rooms", ("tests",), nice=10),
     Lane("queue", ("tests/queue",), nice=15),
 )

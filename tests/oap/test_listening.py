@@ -57,6 +57,16 @@ def test_what_was_taken_is_refused_to_everybody_else_though_nobody_accepts_yet()
         socket.create_connection(mine.getsockname(), timeout=10).close()
 
 
+def test_what_is_accepted_sends_at_once_what_is_written() -> None:
+    with (
+        listen("127.0.0.1", 0, "queries", "SW_CORE_REST") as mine,
+        socket.create_connection(mine.getsockname(), timeout=10),
+    ):
+        accepted, _ = mine.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_an_ipv6_address_may_be_listened_on() -> None:
     with listen("::1", 0, "queries", "SW_CORE_REST") as mine:
         assert mine.getsockname()[0] == "::1"

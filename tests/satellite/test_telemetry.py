@@ -29,7 +29,7 @@ NAMES = (
     "sender_output_count",
     "pipeline_queue_total_capacity",
     "pipeline_queue_partition_size",
-    "grpc_server_cpu_gauge",
+    "grpc_server_cpu_percent",
     "grpc_server_connection_count",
 )
 

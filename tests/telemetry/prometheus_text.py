@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _HELP = re.compile(rf"# HELP ({_NAME}) ((?:[^\\]|\\\\|\\n)*)\Z")
-_TYPE = re.compile(rf"# TYPE ({_NAME}) (counter|gauge)\Z")
+_TYPE = re.compile(rf"# TYPE ({_NAME}) (counter|gauge|untyped)\Z")
 _SAMPLE = re.compile(rf"({_NAME})(?:\{{(.*)\}})? (\S+)\Z")
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\\\|\\"|\\n)*)"(,|\Z)')
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|Inf)\Z|NaN\Z")

@@ -8,6 +8,7 @@ import pytest
 
 from skyfarer.telemetry import table
 from skyfarer.telemetry.metrics import Kind, Metric, Registry
+from third_parties.prometheus import complaints
 
 SOURCE = Path(__file__).parents[2] / "src" / "skyfarer"
 # Names of the design document and of the original, which end in no _total.
@@ -38,6 +39,18 @@ def test_a_row_follows_the_rules_of_prometheus(metric: Metric) -> None:
     assert len(set(metric.labels)) == len(metric.labels)
     assert not {"le", "quantile", "job", "instance"} & set(metric.labels)
     assert metric.series_max > 0
+
+
+def test_promtool_has_nothing_to_say_about_any_row() -> None:
+    registry = Registry(table.ALL)
+    for metric in table.ALL:
+        registry.set(metric, 1, **dict.fromkeys(metric.labels, "some"))
+    shown = registry.render()
+
+    assert shown.count("# TYPE") == len(table.ALL)
+    assert complaints(shown) == []
+    typed = shown.replace(" untyped\n", " gauge\n")
+    assert "sender_retry_count" in "".join(complaints(typed)), "it would have said so"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def summary(samples: Samples) -> str:
     return (
         f"memory {own / 1e6:.1f}{most} MB, resident"
         f" {total('process_resident_memory_bytes') / 1e6:.1f} MB,"
-        f" cpu {total('grpc_server_cpu_gauge'):.1f} %,"
+        f" cpu {total('grpc_server_cpu_percent'):.1f} %,"
         f" connections {total('receiver_connections'):.0f}, tasks {total('satellite_tasks'):.0f}"
     )
 

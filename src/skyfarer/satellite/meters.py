@@ -19,6 +19,7 @@ from skyfarer.base.clock import Clock
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.satellite.contracts import Batch, Forwarder
 from skyfarer.satellite.sections import TelemetryConfig
+from skyfarer.telemetry import table
 from skyfarer.telemetry.exposition import Snapshot
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire import protobuf
@@ -27,6 +28,8 @@ from skyfarer.wire.rpc import Kind
 log = logging.getLogger(__name__)
 
 DEFAULT_SERVICE = "satellite-service"
+ORIGINAL_NAMES = {table.GRPC_SERVER_CPU.name: "grpc_server_cpu_gauge"}
+"""Where `promtool` would not have the name in an exposition."""
 
 
 def producer() -> str:
@@ -43,8 +46,9 @@ def collection(families: Iterable[Snapshot], telemetry: TelemetryConfig, time_ms
         + protobuf.number(5, time_ms)
     )
     data = [
-        _single_value(prefix + family["name"], family["labels"], values, number) + about
+        _single_value(prefix + name, family["labels"], values, number) + about
         for family in families
+        for name in [ORIGINAL_NAMES.get(family["name"], family["name"])]
         for values, number in family["series"]
         if math.isfinite(number)
     ]

@@ -35,13 +35,24 @@ class Kind(Enum):
     GAUGE = "gauge"
 
 
+UNTYPED: Final = "untyped"
+
+
 @dataclass(frozen=True)
 class Metric:
+    """`given_name`: somebody else chose the name, and it breaks a rule that Prometheus has for its
+    kind. It is shown without one, which `promtool` takes as it is and `rate` does not mind."""
+
     name: str
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
     series_max: int = SERIES_MAX
+    given_name: bool = False
+
+    @property
+    def shown_kind(self) -> str:
+        return UNTYPED if self.given_name else self.kind.value
 
 
 SERIES_OVERFLOW: Final = Metric(
@@ -170,7 +181,7 @@ class Registry:
             families: dict[str, Family] = {}
             for name, metric in self._metrics.items():
                 own = {**self._values[name], **observed.get(name, {})}
-                families[name] = Family(name, metric.kind.value, metric.help, metric.labels, own)
+                families[name] = Family(name, metric.shown_kind, metric.help, metric.labels, own)
             for child in (family for source in self._children.values() for family in source):
                 empty = Family(child.name, child.kind, child.help, child.labels)
                 families.setdefault(child.name, empty).add(child.series)

@@ -1,10 +1,10 @@
 """Every self-metric of both programs, in one table.
 
 Names are the wire's: dashboards and alarms are written against them, so a name is changed only with
-a line in the changelog. Those of the satellite's design document keep its spelling, without
-`_total`. The ledger of a queue is four of these: accepted = delivered + queued + dropped.
-`rpc` is a method's path, `reason` one word of the code that counts, `process` what tells the
-processes of one program apart.
+a line in the changelog. Those of the satellite's design document and of its original keep their
+spelling, and where it breaks Prometheus' rules they are shown untyped. The ledger of a queue is
+four of these: accepted = delivered + queued + dropped. `rpc` is a method's path, `reason` one word
+of the code that counts, `process` what tells the processes of one program apart.
 """
 
 from __future__ import annotations
@@ -117,7 +117,11 @@ GATHERER_WATERMARK_OFFSET: Final = Metric(
     "gatherer_watermark_offset", Kind.GAUGE, "Sequence up to which records are durable.", ("pipe",)
 )
 PROCESSOR_READING_COUNT: Final = Metric(
-    "processor_reading_count", Kind.COUNTER, "Records read from the queue.", ("pipe",)
+    "processor_reading_count",
+    Kind.COUNTER,
+    "Records read from the queue.",
+    ("pipe",),
+    given_name=True,
 )
 SENDER_COMMITTED_OFFSET: Final = Metric(
     "sender_committed_offset",
@@ -126,10 +130,18 @@ SENDER_COMMITTED_OFFSET: Final = Metric(
     ("pipe",),
 )
 SENDER_ABANDONED_COUNT: Final = Metric(
-    "sender_abandoned_count", Kind.COUNTER, "Records given up by the sender.", ("pipe", "reason")
+    "sender_abandoned_count",
+    Kind.COUNTER,
+    "Records given up by the sender.",
+    ("pipe", "reason"),
+    given_name=True,
 )
 SENDER_RETRY_COUNT: Final = Metric(
-    "sender_retry_count", Kind.COUNTER, "Batches tried again.", ("pipe",)
+    "sender_retry_count",
+    Kind.COUNTER,
+    "Batches tried again.",
+    ("pipe",),
+    given_name=True,
 )
 
 # Senders: queue → backend.
@@ -188,24 +200,28 @@ GATHERER_RECEIVE_COUNT: Final = Metric(
     Kind.COUNTER,
     "Records that came to a receiver; abandoned are those refused.",
     ("pipe", "status"),
+    given_name=True,
 )
 GATHERER_FETCH_COUNT: Final = Metric(
     "gatherer_fetch_count",
     Kind.COUNTER,
     "Records that a fetcher brought; abandoned are those it must bring again.",
     ("pipe", "status"),
+    given_name=True,
 )
 QUEUE_OUTPUT_COUNT: Final = Metric(
     "queue_output_count",
     Kind.COUNTER,
     "Records that left the queue; error are those that could not be read.",
     ("pipe", "status"),
+    given_name=True,
 )
 SENDER_OUTPUT_COUNT: Final = Metric(
     "sender_output_count",
     Kind.COUNTER,
     "Records sent, by what they are; failure are those refused for good.",
     ("pipe", "status", "type"),
+    given_name=True,
 )
 PIPELINE_QUEUE_CAPACITY: Final = Metric(
     "pipeline_queue_total_capacity", Kind.GAUGE, "Bytes the queue may take.", ("pipeline",)
@@ -217,10 +233,15 @@ PIPELINE_QUEUE_SIZE: Final = Metric(
     ("pipeline", "partition"),
 )
 GRPC_SERVER_CPU: Final = Metric(
-    "grpc_server_cpu_gauge", Kind.GAUGE, "Percent of one core that this process uses."
+    "grpc_server_cpu_percent",
+    Kind.GAUGE,
+    "Percent of one core that this process uses; as a meter it has the name of the original.",
 )
 GRPC_SERVER_CONNECTIONS: Final = Metric(
-    "grpc_server_connection_count", Kind.GAUGE, "Open connections of agents."
+    "grpc_server_connection_count",
+    Kind.GAUGE,
+    "Open connections of agents.",
+    given_name=True,
 )
 
 # The satellite as a program.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -138,6 +140,31 @@ def test_a_failure_of_storage_is_told_and_one_unforeseen_is_not_shown(oap):
     assert "hunter2" not in message and "internal error" in message
     oap.reader.failure = None
     assert oap.ask("{ listServices { name } }") == {"listServices": []}
+
+
+def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head(oap):
+    """The server's end of our connection, found among this process's sockets by who we are."""
+    with socket.create_connection((oap.http.base_url.host, oap.http.base_url.port)) as ours:
+        ours.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert ours.recv(65_536).startswith(b"HTTP/1.1 200")
+        ends = [end for end in map(opened, Path("/proc/self/fd").iterdir()) if end is not None]
+        [theirs] = [end for end in ends if peer_of(end) == ours.getsockname()]
+        assert theirs.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        for end in ends:
+            end.close()
+
+
+def opened(descriptor: Path) -> socket.socket | None:
+    if not descriptor.is_socket():
+        return None
+    return socket.socket(fileno=os.dup(int(descriptor.name)))
+
+
+def peer_of(end: socket.socket) -> object:
+    try:
+        return end.getpeername()
+    except OSError:
+        return None
 
 
 def test_the_healthcheck_is_200_when_healthy_and_503_when_not(oap):

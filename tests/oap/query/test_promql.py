@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from golden.mqe.scripts import script
 from golden.mqe.storing import store
 from skyfarer.base.errors import RetryableError
 from skyfarer.telemetry.table import QUERY_REQUESTS
+from third_parties.prometheus import queried
 
 LOADED = """
 load Service prom-shop
@@ -32,7 +32,6 @@ load ServiceRelation prom-shop -> prom-cart
 SHOP = 'service="prom-shop",layer="GENERAL"'
 CART = 'service="prom-cart",layer="GENERAL"'
 EIGHT = datetime(2026, 7, 1, 0, 0, tzinfo=UTC)  # it is eight there
-SECONDS = 30
 
 
 def at(minute: int) -> float:
@@ -46,14 +45,8 @@ def prom(shelf: Any, plan: Any, zone: Any) -> Any:
 
 
 def promtool(prom: Any, command: str, *arguments: str) -> list[str]:
-    """What the real tool prints; it fails the test where the tool does."""
     server = f"{prom.http.base_url}".rstrip("/") + "/prometheus"
-    options = [one for one in arguments if one.startswith("--")]
-    rest = [one for one in arguments if not one.startswith("--")]
-    line = ["promtool", "query", command, *options, server, *rest]
-    run = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert run.returncode == 0, run.stderr
-    return run.stdout.splitlines()
+    return queried(server, command, *arguments)
 
 
 def asked(prom: Any, path: str, **parameters: Any) -> Any:

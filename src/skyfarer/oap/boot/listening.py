@@ -25,13 +25,16 @@ def listen(host: str, port: int, purpose: str, variables: str) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         at_fault = "PORT" if error.errno in _PORTS_FAULT else "HOST"
         raise PermanentError(
             f"cannot listen on {host}:{port} for {purpose}: {_reason(error)};"
             f" set {variables}_{at_fault} to another {at_fault.lower()}"
         ) from error
+    # What is accepted has it too: asyncio sets it only for sockets that it has made by itself.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _reason(error: OSError) -> str:

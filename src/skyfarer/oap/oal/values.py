@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from skyfarer.oap.oal.plan import Metric
@@ -24,6 +25,8 @@ TABLES: Final = frozenset(
     }
 )
 """Functions whose value is a table, a number by label."""
+TOTALS_REMEMBERED_MAX: Final = 4096
+"""Of percentiles: most buckets of a service have about as many calls as others."""
 GROWTHS: Final = frozenset({"increase", "labelIncrease"})
 """Functions whose value also depends on the bucket before."""
 WHOLE: Final = 10_000
@@ -58,8 +61,9 @@ class _Parts:
 
     def __init__(self, metric: Metric, columns: Columns, minutes: int) -> None:
         found = {part: columns.get(column) for part, column in metric.columns}
-        self.reached = any(value is not None for value in found.values())
-        self.complete = all(value is not None for value in found.values())
+        missing = list(found.values()).count(None)
+        self.reached = missing < len(found)
+        self.complete = not missing
         self._found = found
         self.numbers = metric.numbers
         self.labels = metric.labels
@@ -125,19 +129,21 @@ def _single_precision(number: float) -> float:
     return float(rounded)
 
 
+@lru_cache(TOTALS_REMEMBERED_MAX)
+def _roofs(total: int) -> tuple[int, ...]:
+    """Of RANKS: which of so many, in their order, is the one."""
+    exact = (_single_precision(_single_precision(total * rank) / 100) for rank in RANKS)
+    return tuple(math.floor(one + 0.5) for one in exact)
+
+
 def percentiles(dataset: Mapping[str, int], precision: int) -> list[int]:
-    """Of RANKS, from bucket → count."""
-    total = sum(dataset.values())
-    found = []
-    for rank in RANKS:
-        exact = _single_precision(_single_precision(total * rank) / 100)
-        roof = math.floor(exact + 0.5)
-        reached = 0
-        for bucket in sorted(map(int, dataset)):
-            reached += dataset[str(bucket)]
-            if reached >= roof:
-                found.append(bucket * precision)
-                break
+    """Of RANKS, from bucket → count, in one pass: a later rank has no lower roof."""
+    roofs = _roofs(sum(dataset.values()))
+    found, reached = list[int](), 0
+    for bucket, count in sorted((int(key), count) for key, count in dataset.items()):
+        reached += count
+        while len(found) < len(roofs) and reached >= roofs[len(found)]:
+            found.append(bucket * precision)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,9 @@ from graphql import (
     DocumentNode,
     ExecutionResult,
     GraphQLError,
+    GraphQLFieldResolver,
+    GraphQLResolveInfo,
+    GraphQLSchema,
     OperationDefinitionNode,
     OperationType,
     execute_sync,
@@ -21,10 +25,11 @@ from graphql import (
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import SkyfarerError
-from skyfarer.oap.query import limits, schema
+from skyfarer.oap.query import limits, schema, selection
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.resolvers import Resolvers
+from skyfarer.oap.query.selection import Cut, Pick, UnfitError
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import QUERY_REQUESTS
 
@@ -51,9 +56,12 @@ class Engine:
 
     def __init__(self, resolvers: Resolvers, registry: Registry, clock: Clock) -> None:
         self._registry = registry
+        self._clock = clock
         self.counting = Counting(registry, clock)
-        self._schema = schema.bound_to(
-            self._table(resolvers.table()), self._table(resolvers.changes())
+        asked = self._table(resolvers.table())
+        self._schema = schema.bound_to(asked, self._table(resolvers.changes()))
+        self._cut_schema = schema.cut_off(
+            self._schema, {name: _picking(call) for name, call in asked.items()}
         )
         self._remembered = lru_cache(limits.DOCUMENTS_REMEMBERED_MAX)(self._checked)
 
@@ -64,49 +72,137 @@ class Engine:
             return self._refused([error])
         if isinstance(document, list):
             return self._refused(document)
-        if not request.may_change and _changes(document):
+        if not request.may_change and document.changes:
             return self._refused([QueryError(JSON_ONLY)])
-        result = execute_sync(
-            self._schema,
-            document,
-            variable_values=dict(request.variables),
-            operation_name=request.operation,
-            max_coercion_errors=limits.ERRORS_MAX,
-        )
+        result = self._executed(document, request)
         if result.errors and result.errors[0].path is None:
             return self._refused(result.errors)
         return _rendered(result)
 
+    def _executed(self, document: _Document, request: Request) -> ExecutionResult:
+        answering, cut = _Answering(self._clock), document.cut(self._schema, request.operation)
+        if cut is not None:
+            answering.picks = cut.picks
+            with suppress(UnfitError):
+                result = self._run(self._cut_schema, cut.document, request, answering)
+                answering.check()
+                return result
+        return self._run(self._schema, document.whole, request, answering)
+
+    def _run(
+        self,
+        of: GraphQLSchema,
+        document: DocumentNode,
+        request: Request,
+        answering: _Answering,
+    ) -> ExecutionResult:
+        return execute_sync(
+            of,
+            document,
+            context_value=answering,
+            variable_values=dict(request.variables),
+            operation_name=request.operation,
+            max_coercion_errors=limits.ERRORS_MAX,
+        )
+
     def _table(self, calls: Mapping[str, Callable[..., object]]) -> schema.Table:
         return {name: self._counted(name, call) for name, call in calls.items()}
 
-    def _document(self, query: str) -> DocumentNode | list[GraphQLError]:
+    def _document(self, query: str) -> _Document | list[GraphQLError]:
         if len(query) > limits.DOCUMENT_REMEMBERED_BYTES_MAX:
             return self._checked(query)
         return self._remembered(query)
 
-    def _checked(self, query: str) -> DocumentNode | list[GraphQLError]:
+    def _checked(self, query: str) -> _Document | list[GraphQLError]:
         document = parse(query, max_tokens=limits.TOKENS_MAX)
         limits.check_size(document)
-        return validate(self._schema, document, max_errors=limits.ERRORS_MAX) or document
+        wrong = validate(self._schema, document, max_errors=limits.ERRORS_MAX)
+        return wrong or _Document(document)
 
     def _refused(self, errors: Sequence[GraphQLError | QueryError]) -> Answer:
         self._registry.inc(QUERY_REQUESTS, operation=NO_OPERATION, outcome="refused")
         return {"errors": [_formatted(error) for error in errors]}
 
     def _counted(self, name: str, resolve: Callable[..., object]) -> Callable[..., object]:
-        def call(_root: object, _info: object, **arguments: Any) -> object:
-            with self.counting.of(name):
-                return resolve(**arguments)
+        def call(_root: object, info: GraphQLResolveInfo[Any], **arguments: Any) -> object:
+            def counted() -> object:
+                with self.counting.of(name):
+                    info.context.check_time()
+                    return resolve(**arguments)
+
+            return info.context.once(info.path.key, counted)
 
         return call
 
 
-def _changes(document: DocumentNode) -> bool:
-    return any(
-        isinstance(node, OperationDefinitionNode) and node.operation is OperationType.MUTATION
-        for node in document.definitions
-    )
+class _Document:
+    """One that is valid, and what is made of it when it is first asked for."""
+
+    def __init__(self, whole: DocumentNode) -> None:
+        self.whole = whole
+        self.changes = any(
+            isinstance(node, OperationDefinitionNode) and node.operation is OperationType.MUTATION
+            for node in whole.definitions
+        )
+        self._cuts: dict[str | None, Cut | None] = {}
+
+    def cut(self, of: GraphQLSchema, operation: str | None) -> Cut | None:
+        if operation not in self._cuts:
+            found = selection.cut(of, self.whole, operation)
+            if found is None:
+                return None  # any text may be the name of an operation that is not there
+            self._cuts[operation] = found
+        return self._cuts[operation]
+
+
+class _Answering:
+    """One request. What a root field has come to is kept, so that graphql-core can be given it
+    whole where what is selected of it could not be picked."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.picks: Mapping[str, Pick] = {}
+        self._clock = clock
+        self._until_s = clock.monotonic_s() + limits.ANSWER_S_MAX
+        self._known: dict[str | int, object] = {}
+        self._raised: dict[str | int, Exception] = {}
+        self._unfit = False
+
+    def once(self, key: str | int, resolve: Callable[[], object]) -> object:
+        if key in self._raised:
+            raise self._raised[key]
+        if key not in self._known:
+            try:
+                self._known[key] = resolve()
+            except Exception as error:
+                self._raised[key] = error
+                raise
+        return self._known[key]
+
+    def check_time(self) -> None:
+        if self._clock.monotonic_s() > self._until_s:
+            raise QueryError(
+                f"the answer took longer than {limits.ANSWER_S_MAX:g} s: ask for less at a time"
+            )
+
+    def picked(self, key: str, value: object) -> object:
+        pick = self.picks.get(key)
+        try:
+            return value if pick is None else pick(value)
+        except UnfitError:
+            self._unfit = True
+            raise
+
+    def check(self) -> None:
+        if self._unfit:
+            raise UnfitError
+
+
+def _picking(resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:
+    def call(root: object, info: GraphQLResolveInfo[Any], **arguments: Any) -> object:
+        found = resolve(root, info, **arguments)
+        return info.context.picked(info.path.key, found)
+
+    return call
 
 
 def _rendered(result: ExecutionResult) -> Answer:

@@ -74,6 +74,7 @@ TOPOLOGY_DAYS_MAX = 3_660
 TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
 TEXT_CHARS_MAX = 64 * KIB  # of a tag, or a log of a span
+ANSWER_S_MAX = 30.0  # after which no further root field of a document is begun
 WORKERS = 8
 REQUESTS_WAITING_MAX = 128
 CONNECTIONS_MAX = 512

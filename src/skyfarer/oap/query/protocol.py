@@ -3,11 +3,15 @@
 uvicorn waits as long as a client likes for the first byte, for the end of a header, and for the end
 of a body it has refused already. Connections are bounded in number, so a few hundred clients that
 do nothing would keep everybody else out.
+
+It writes an answer in two parts, and the kernel would keep the second until the first is
+acknowledged: 40 ms, for a client that waits for more before it does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -23,6 +27,9 @@ class ImpatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # asyncio does so too, but not for the connections of a socket that somebody else has made.
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch()
 
     def data_received(self, data: bytes) -> None:

@@ -136,6 +136,6 @@ def _line(label: str | None, found: Mapping[int, Value], entity_id: str, window:
 
 
 def _whole(value: Value | None) -> int | None:
-    if value is None or isinstance(value, Mapping):
-        return None
-    return value if isinstance(value, int) else whole(value)
+    if value is None or isinstance(value, int):
+        return value
+    return None if isinstance(value, Mapping) else whole(value)

@@ -75,4 +75,4 @@ def _one(labels: Labels, found: Values, window: Window) -> Series:
 
 
 def _number(value: Value | None) -> float | None:
-    return None if value is None or isinstance(value, Mapping) else float(value)
+    return float(value) if isinstance(value, int | float) else None

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
-from graphql import GraphQLFieldResolver, GraphQLSchema, build_schema
+from graphql import (
+    GraphQLField,
+    GraphQLFieldResolver,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLScalarType,
+    GraphQLSchema,
+    build_schema,
+    get_named_type,
+    is_leaf_type,
+    is_non_null_type,
+)
 
 
 def text() -> str:
@@ -26,3 +38,24 @@ def bound_to(queries: Table, mutations: Table) -> GraphQLSchema:
         for name, resolve in resolvers.items():
             root.fields[name].resolve = resolve
     return schema
+
+
+_PICKED = GraphQLScalarType("Picked", description="An answer as it will be sent.")
+
+
+def cut_off(schema: GraphQLSchema, resolvers: Table) -> GraphQLSchema:
+    """The same root fields and arguments, but what has fields is one value: for documents that are
+    cut off there (`selection`). A resolver for each."""
+    root = schema.query_type
+    assert root is not None
+    fields = {
+        name: GraphQLField(_cut_off(field), args=field.args, resolve=resolvers[name])
+        for name, field in root.fields.items()
+    }
+    return GraphQLSchema(GraphQLObjectType(root.name, fields))
+
+
+def _cut_off(field: GraphQLField) -> GraphQLOutputType:
+    if is_leaf_type(get_named_type(field.type)):
+        return field.type
+    return GraphQLNonNull(_PICKED) if is_non_null_type(field.type) else _PICKED

@@ -1,0 +1,130 @@
+"""A storage that stalls: who asks is told, what it was asked is ended there, ingest goes on."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from contracts import log_contract
+from contracts.storage_contract import NOON, batch, delta, segment
+from oap.query.conftest import NOW_MS, PLAN, ZONE
+from skyfarer.base.errors import RetryableError
+from skyfarer.oap.core.logs import LogCondition
+from skyfarer.oap.query import QueryServer, limits
+from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.oap.storage.embedded.searching import bounded
+from skyfarer.oap.storage.postgresql import PostgresStorage
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing.clock import HandClock
+from skyfarer.testing.memory_reader import MemoryReader
+from skyfarer.testing.programs import eventually
+from third_parties.postgresql import Server
+
+READ_TIMEOUT_S = 1.0
+CROWD = limits.REQUESTS_WAITING_MAX + 10
+STALLED = (
+    "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event_type = 'Lock'"
+)
+ENDLESS = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range <> b.range"
+
+
+@pytest.fixture
+def postgresql() -> Iterator[Server]:
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
+def asking(port: int, query: str) -> dict[str, Any]:
+    url = f"http://127.0.0.1:{port}/graphql"
+    answer: dict[str, Any] = httpx.post(
+        url, json={"query": query}, trust_env=False, timeout=60
+    ).json()
+    return answer
+
+
+def test_a_search_of_postgresql_that_stalls_is_ended_there_and_told_while_ingest_goes_on(
+    postgresql: Server,
+) -> None:
+    conninfo, health = postgresql.space(), Health()
+    storage = PostgresStorage(conninfo, read_timeout_s=READ_TIMEOUT_S)
+    storage.start(ZONE)
+    storage.apply(batch(0, 1, [segment("a", trace_id="t")], [delta()]))
+    log_contract.apply(storage, log_contract.log("before"))
+    health.started()
+    server = QueryServer(
+        *(socket.create_server(("127.0.0.1", 0)), storage, MemoryReader().ledger, health),
+        *(Registry(), HandClock(NOW_MS), ZONE),
+        plan=PLAN,
+    )
+    server.start()
+    try:
+        with psycopg.connect(conninfo) as holder, ThreadPoolExecutor(limits.WORKERS) as crowd:
+            holder.execute("LOCK TABLE segment_20261115 IN ACCESS EXCLUSIVE MODE")
+            query = '{ queryTrace(traceId: "t") { spans { traceId } } }'
+            asked = [crowd.submit(asking, server.port, query) for _ in range(limits.WORKERS)]
+            eventually(lambda: counted(postgresql, STALLED) > 0, 30, "a search waits")
+            log_contract.apply(storage, log_contract.log("meanwhile"))
+            messages = {one.result(60)["errors"][0]["message"] for one in asked}
+            assert counted(postgresql, STALLED) == 0, "a search was left behind"
+            assert httpx.get(
+                f"http://127.0.0.1:{server.port}/healthcheck", trust_env=False, timeout=60
+            ).is_success
+        assert all("internal error" not in message for message in messages), messages
+        assert any(f"{READ_TIMEOUT_S:g} s" in message for message in messages), messages
+        found = storage.logs(LogCondition(), True, 0, 9, 1000)
+        assert [one.data for one in found] == [b"meanwhile", b"before"]
+        assert asking(server.port, query)["data"]["queryTrace"]["spans"], "it is over"
+    finally:
+        server.stop(5)
+        storage.stop()
+
+
+def counted(server: Server, query: str) -> int:
+    with server.connect("postgres") as connection:
+        (row,) = connection.execute(query).fetchall()
+    return int(row[0])
+
+
+def test_a_search_of_the_embedded_storage_is_interrupted_and_others_go_on(tmp_path) -> None:
+    storage = EmbeddedStorage()
+    storage.start(tmp_path / "skyfarer.duckdb", ZONE)
+    try:
+        cursor = storage._cursor()
+        with pytest.raises(RetryableError, match="ask for a shorter time"), bounded(cursor, 0.2):
+            cursor.execute(ENDLESS).fetchall()
+        storage.apply(batch(0, 1, [segment("a", NOON, trace_id="t")]))
+        assert len(storage.trace("t", 9, 9_999)) == 1
+    finally:
+        storage.stop()
+
+
+def test_when_every_worker_waits_for_storage_the_door_still_answers_and_then_refuses(oap) -> None:
+    oap.reader.gate.clear()
+    url, query = oap.http.base_url.join("/graphql"), {"query": "{ listServices { name } }"}
+    bounds = httpx.Limits(max_connections=CROWD)
+    with (
+        httpx.Client(trust_env=False, timeout=60, limits=bounds) as clients,
+        ThreadPoolExecutor(CROWD) as crowd,
+    ):
+        try:
+            asked = [crowd.submit(clients.post, url, json=query) for _ in range(CROWD)]
+            many = CROWD - limits.REQUESTS_WAITING_MAX
+            eventually(lambda: sum(one.done() for one in asked) == many, 60, "some are sent away")
+            assert oap.http.get("/healthcheck").status_code == 200
+        finally:
+            oap.reader.gate.set()
+        answers = [one.result() for one in asked]
+    refused = [answer for answer in answers if answer.status_code == 503]
+    assert len(refused) == many
+    assert all(answer.headers["Retry-After"] for answer in refused)
+    assert {answer.status_code for answer in answers} == {200, 503}
