@@ -17,12 +17,11 @@ from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.events import EventCondition
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
+from skyfarer.oap.storage.buckets import has_day
 
 READ_TIMEOUT_S = 10.0
 ROWS_PER_FETCH = 32
 WITHIN: Final = "time_bucket BETWEEN $first AND $last"
-_DAY: Final = 10**6  # a second bucket is a day and six digits of it
-_LAST_SECOND: Final = 23_59_59
 
 
 @contextmanager
@@ -82,18 +81,13 @@ def by_day(
     """The tests of each table, and what they bind; of a day that is asked for as a whole no row's
     time is looked at."""
     bounds = dict(zip(("first", "last"), between or (), strict=False))
-    parts = [table for table in tables if between and not _whole(int(table[-8:]), *between)]
+    parts = [table for table in tables if between and not has_day(between, int(table[-8:]))]
     timeless = [test for test in tests if test != WITHIN]
     found = {
         table: " AND ".join([*timeless, WITHIN] if table in parts else timeless) for table in tables
     }
     kept = {name: value for name, value in values.items() if name not in bounds}
     return found, {**kept, **bounds} if parts else kept
-
-
-def _whole(day: int, first: int, last: int) -> bool:
-    """Whether a range of second buckets has all of that day."""
-    return first <= day * _DAY and day * _DAY + _LAST_SECOND <= last
 
 
 class Place(NamedTuple):
