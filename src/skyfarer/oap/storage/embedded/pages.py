@@ -35,7 +35,7 @@ def candidates(
     rows_max: int,
     indexed: bool,
 ) -> list[Candidate]:
-    """The first rows, the greatest keys first, and all that tie with the last of them by its key.
+    """The first rows by key, the greatest first, and then by id; more of them where keys tie.
 
     `days` are tables with the tests of their rows; `sorting` are the key, and the id that breaks
     ties. Where an index finds the rows (`indexed`), they are sorted afterwards: DuckDB uses none
@@ -43,7 +43,7 @@ def candidates(
     """
     key, tie = sorting
     found = _sorted(cursor, days, values, (key,), rows_max + SPARE, indexed)
-    if len(found) > rows_max and found[-1].key == found[rows_max - 1].key:
+    if len(found) == rows_max + SPARE and found[-1].key == found[rows_max - 1].key:
         found = _sorted(cursor, days, values, (key, tie), rows_max, indexed)
     return leading(found, rows_max)
 
