@@ -41,6 +41,9 @@ class Embedded:
     def settle(self) -> None:
         self.storage._cursor().execute("CHECKPOINT")
 
+    def files_of(self, table: str) -> tuple[Path, int]:
+        return Path(), 0
+
     def look_up(self, day: int, segment_id: str) -> object:
         query = f"SELECT * FROM segment_{week.day_bucket(day)} WHERE segment_id = ?"
         return self.storage._cursor().execute(query, [segment_id]).fetchall()

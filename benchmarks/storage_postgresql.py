@@ -51,6 +51,14 @@ class Postgres:
             own.execute("VACUUM ANALYZE")
             own.execute("CHECKPOINT")
 
+    def files_of(self, table: str) -> tuple[Path, int]:
+        with self.storage._reading() as cursor:
+            cursor.execute("SELECT pg_total_relation_size(%s::text::regclass)", [table])
+            ((size,),) = cursor.fetchall()
+            cursor.execute("SELECT current_setting('data_directory')")
+            ((directory,),) = cursor.fetchall()
+        return Path(directory), size
+
     def look_up(self, day: int, segment_id: str) -> object:
         day_of = week.day_bucket(day)
         with self.storage._reading() as cursor:

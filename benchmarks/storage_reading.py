@@ -10,8 +10,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -66,15 +67,30 @@ class Questions:
         (found,) = week.hex_ids(week.TRACE, day, np.array([number // week.FAN])).to_pylist()
         return lambda: self._storage.trace(found, SEGMENTS_MAX, 16 * MIB)
 
-    def search(self, order: TraceOrder) -> Question:
+    def search(self, order: TraceOrder, by: str) -> Question:
+        """Of a week: all that a person may say at once, or one thing."""
         name = week.service_name(self._random.randrange(week.SERVICES))
-        condition = TraceCondition(
-            between=(week.day_bucket(0) * 10**6, week.day_bucket(self._days - 1) * 10**6 + 235959),
-            service_id=ids.service_id(name),
-            latency_min_ms=SLOW_MS,
-            tags=(TAG,),
-        )
+        said: Mapping[str, dict[str, Any]] = {
+            "all": {
+                "service_id": ids.service_id(name),
+                "latency_min_ms": SLOW_MS,
+                "tags": (TAG,),
+            },
+            "service": {"service_id": ids.service_id(name)},
+            "tag": {"tags": (TAG,)},
+            "endpoint": {"endpoint_id": self._random.choice(week.ENDPOINT_IDS)},
+        }
+        between = week.day_bucket(0) * 10**6, week.day_bucket(self._days - 1) * 10**6 + 235959
+        condition = TraceCondition(between=between, **said[by])
         return lambda: self._storage.traces(condition, order, 0, PAGE)
+
+    def searches(self) -> dict[str, Callable[[], Question]]:
+        orders = {"newest": TraceOrder.START_TIME, "slowest": TraceOrder.DURATION}
+        return {
+            f"search_{name}" + (f"_by_{by}" if by != "all" else ""): partial(self.search, order, by)
+            for by in ("all", "service", "tag", "endpoint")
+            for name, order in orders.items()
+        }
 
     def series(self, start: int, end: int) -> Question:
         entity = self._random.choice(week.ENDPOINT_IDS)
@@ -94,8 +110,7 @@ class Questions:
         first, last = week.day_bucket(0), week.day_bucket(self._days - 1)
         hours = first * 100, last * 100 + 23
         return {
-            "search_newest": lambda: self.search(TraceOrder.START_TIME),
-            "search_slowest": lambda: self.search(TraceOrder.DURATION),
+            **self.searches(),
             "trace": self.trace,
             "series_of_days": lambda: self.series(first, last),
             "series_of_hours": lambda: self.series(*hours),

@@ -89,6 +89,26 @@ class TraceContract:
             *("s00", "s05", "s07", "s11"),
         ]
 
+    def test_pages_of_segments_that_are_all_alike_follow_their_ids(self, storage: Any) -> None:
+        day = 86_400_000
+        rows = [segment(f"s{n:03}", NOON + n % 3 * day, latency=n % 2) for n in range(240)]
+        storage.apply(batch(0, len(rows), rows))
+        whole = sorted(rows, key=lambda row: (-row["latency"], row["segment_id"]))
+        for size in (7, 100):
+            pages = [
+                storage.traces(TraceCondition(), TraceOrder.DURATION, start, size)
+                for start in range(0, len(rows), size)
+            ]
+            listed = [brief.segment_id for page in pages for brief in page]
+            assert listed == [row["segment_id"] for row in whole]
+        between = (20261115000000, 20261116235959)
+        newest = storage.traces(TraceCondition(between=between), TraceOrder.START_TIME, 70, 20)
+        assert [brief.segment_id for brief in newest] == [
+            *(f"s{n:03}" for n in range(211, 240, 3)),
+            *(f"s{n:03}" for n in range(0, 30, 3)),
+        ]
+        assert storage.traces(TraceCondition(), TraceOrder.DURATION, 0, 0) == []
+
     def test_each_condition_tells_segments_apart(self, storage: Any) -> None:
         other = {"service": "cart", "instance": "cart-1", "endpoint": "/add", "trace_id": "u"}
         rows = [segment("a"), segment("b", **other, latency=99, is_error=True)]

@@ -109,6 +109,7 @@ def test_exactly_what_has_expired_goes_though_the_keeper_is_killed_in_the_middle
     after = checksums(database)
     assert set(before) - set(after) in (due, {table for table in before if expired(table)})
     assert after == {table: before[table] for table in after}
+    assert out_of_sight(database) == []
     send(third, [segment("today", "i", "/after", now_ms(), 5, segment_id="after")])
     third.await_applied(1)
     assert delete(second)["outcome"] == "clean"
@@ -189,9 +190,17 @@ def kill_in_the_middle(keeper: Oap, database: Server, due: set[DayTable]) -> Non
 def waits(database: Server) -> bool:
     with database.connect("postgres") as connection:
         rows = connection.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ILIKE '%DROP%'"
+            """SELECT 1 FROM pg_stat_activity
+            WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE % RENAME TO %'"""
         ).fetchall()
     return bool(rows)
+
+
+def out_of_sight(database: Server) -> list[str]:
+    """What was taken from readers, and is still there."""
+    with database.connect("postgres") as connection:
+        rows = connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'dropped%'")
+        return [name for (name,) in rows.fetchall()]
 
 
 def delete(oap: Oap) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def test_raw_bytes_of_a_segment_are_stored_whole_with_their_kind(storage: Embedd
 
 
 def test_a_full_row_group_is_small(storage: EmbeddedStorage) -> None:
-    storage.apply(batch(0, 1, [segment(str(number)) for number in range(5000)]))
+    storage.apply(batch(0, 1, [segment(str(number)) for number in range(20_000)]))
     assert _row_groups(storage) == 3
 
 

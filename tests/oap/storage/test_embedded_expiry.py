@@ -24,7 +24,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
-from skyfarer.oap.storage.embedded import EmbeddedStorage
+from skyfarer.oap.storage.embedded import EmbeddedStorage, schema
 from skyfarer.testing.clock import HandClock
 
 
@@ -47,6 +47,28 @@ def test_t07_floors_and_leases_outlive_the_process(tmp_path: Path) -> None:
     with pytest.raises(DroppedDayError, match="20261113 was dropped as expired"):
         again.apply(of_day(OLD, 1))
     assert again.take_lease(LEASE, "b", 1) is None
+    again.stop()
+
+
+def test_t01_what_a_killed_keeper_left_of_a_day_goes_with_the_next_drop(tmp_path: Path) -> None:
+    path = tmp_path / "skyfarer.duckdb"
+    storage = EmbeddedStorage()
+    storage.start(path, UTC)
+    storage.apply(everything(OLD))
+    lease, tables = held(storage), tables_of(storage, OLD)
+    metrics = [table for table in tables if table.kept is Kept.METRICS]
+    for table in metrics:
+        assert storage._put_out_of_sight(lease, table)
+    assert not set(metrics) & set(storage.day_tables())
+    storage.stop()
+    again = EmbeddedStorage()
+    again.start(path, UTC)
+    left = {f"dropped_{one.model}_{one.day}" for one in metrics}
+    assert left <= schema.present(again._cursor())
+    with pytest.raises(DroppedDayError):
+        again.apply(of_day(OLD, 1))
+    assert not again.drop(lease, metrics[0])
+    assert not any(name.startswith("dropped_") for name in schema.present(again._cursor()))
     again.stop()
 
 

@@ -10,6 +10,9 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Kept, Lease
 
 DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
+OUT_OF_SIGHT: Final = "dropped_"
+"""Before the name of what is to go, which is renamed first: that takes no longer for a table that
+has more in it, and nobody has to wait while its space is given back (ADR 022)."""
 
 
 def day_table(name: str, kept_as: Callable[[str], Kept | None]) -> DayTable | None:
@@ -17,6 +20,11 @@ def day_table(name: str, kept_as: Callable[[str], Kept | None]) -> DayTable | No
     found = DAY_TABLE.fullmatch(name)
     kept = kept_as(found[1]) if found else None
     return DayTable(found[1], int(found[2]), kept) if found and kept else None
+
+
+def is_out_of_sight(name: str) -> bool:
+    rest = name.removeprefix(OUT_OF_SIGHT)
+    return rest != name and DAY_TABLE.fullmatch(rest) is not None
 
 
 def lasts(lease: Lease, now_ms: int) -> bool:

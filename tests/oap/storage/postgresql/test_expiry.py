@@ -53,6 +53,25 @@ def test_what_every_model_stores_is_listed_and_nothing_else(storage: PostgresSto
             storage.drop(lease, DayTable(model, OLD, Kept.RECORD))
 
 
+def test_t01_what_a_killed_keeper_left_of_a_day_goes_with_the_next_drop(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    storage.apply(everything(OLD))
+    lease, tables = held(storage), tables_of(storage, OLD)
+    with storage._transaction() as cursor:
+        cursor.execute("CREATE TABLE dropped_mine (a INTEGER)")
+    for table in tables:
+        assert storage._put_out_of_sight(lease, table)
+    assert storage.day_tables() == []
+    assert "dropped_segment_data_20261113" in _of_day(storage, OLD)
+    with pytest.raises(DroppedDayError):
+        other.apply(of_day(OLD, 1))
+    assert not other.drop(lease, tables[0])
+    assert _of_day(storage, OLD) == set()
+    with storage._reading() as cursor:
+        assert "dropped_mine" in schema.present(cursor)
+
+
 def test_the_bytes_of_segments_go_with_them(storage: PostgresStorage) -> None:
     storage.apply(everything(OLD))
     assert storage.drop(held(storage), DayTable("segment", OLD, Kept.RECORD))

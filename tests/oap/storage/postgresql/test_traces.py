@@ -87,8 +87,9 @@ def test_every_order_and_rare_condition_has_an_index(storage: PostgresStorage) -
     tests = traces._TESTS
     for where, values, index in (
         ("true", {}, "start"),
-        (tests["service_id"], {"service_id": rare}, "endpoint"),
+        (tests["service_id"], {"service_id": rare}, "service"),
         (tests["is_error"], {"is_error": True}, "error"),
+        (tests["endpoint_id"], {"endpoint_id": ids.endpoint_id(rare, "/pay")}, "endpoint"),
         ("tags @> %(tags)s::text[]", {"tags": ["k=v"]}, "tags"),
         (tests["latency_min_ms"], {"latency_min_ms": 4999}, "latency"),
     ):

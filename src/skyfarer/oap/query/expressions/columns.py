@@ -31,8 +31,11 @@ def values(of: Derived, rows: pa.Table, window: Window) -> tuple[pa.Array, Numbe
     parts = {part: _part(rows, column) for part, column in of.metric.columns}
     there = [present for _, present in parts.values()]
     reached = np.logical_and.reduce(there) if of.metric.function in _COMPLETE else np.any(there, 0)
-    numbers = {part: found[reached] for part, (found, _) in parts.items()}
-    entities = rows["entity_id"].combine_chunks().filter(pa.array(reached))
+    numbers = {part: found for part, (found, _) in parts.items()}
+    entities = rows["entity_id"].combine_chunks()
+    if not reached.all():
+        numbers = {part: found[reached] for part, found in numbers.items()}
+        entities = entities.filter(pa.array(reached))
     return entities, _VALUES[of.metric.function](numbers, window.minutes)
 
 
@@ -41,10 +44,15 @@ def _part(rows: pa.Table, column: str) -> tuple[Numbers, Numbers]:
     if column not in rows.column_names:
         return np.zeros(rows.num_rows, np.int64), np.zeros(rows.num_rows, np.bool_)
     found = rows[column]
+    if not found.null_count:
+        return found.to_numpy(), np.ones(rows.num_rows, np.bool_)
     return pc.fill_null(found, 0).to_numpy(), pc.is_valid(found).to_numpy()
 
 
 def _truncated(dividend: Numbers, divisor: Numbers | int) -> Numbers:
+    if not ((dividend < 0).any() or np.any(np.asarray(divisor) < 0)):
+        whole: Numbers = dividend // np.maximum(divisor, 1)
+        return whole
     quotient = np.abs(dividend) // np.maximum(np.abs(divisor), 1)
     found: Numbers = np.where((dividend < 0) == (np.asarray(divisor) < 0), quotient, -quotient)
     return found

@@ -30,8 +30,9 @@ from skyfarer.oap.storage.embedded.templates import SavedTemplates
 from skyfarer.oap.storage.embedded.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
-ROW_GROUP_ROWS = 2048
-"""Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold that one up."""
+ROW_GROUP_ROWS = 8192
+"""Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold that one up. Smaller
+ones cost whoever reads or drops a day."""
 _ATTACHED = "store"
 _USE = f"USE {_ATTACHED}"
 

@@ -7,6 +7,10 @@
 Only tables of models that are known here are listed: whatever else the file has, those that are
 kept from an old version among them, is nobody's to drop. The clock of this storage is that of its
 process, since it lives there.
+
+Metrics go in two transactions: they are put out of sight under the lease, by a new name, and then
+the table is dropped. Whatever ends the process in between, the next drop of any day takes up what
+is left. Tables with an index cannot be renamed in DuckDB, and are dropped at once.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.storage.embedded import events, logs, metrics, relations, schema, tags
-from skyfarer.oap.storage.expiring import check, day_table, lasts
+from skyfarer.oap.storage.expiring import OUT_OF_SIGHT, check, day_table, is_out_of_sight, lasts
 from skyfarer.oap.storage.seen import Seen
 
 DDL: Final = """
@@ -80,14 +84,19 @@ class Expiry(ABC):
             return lease
 
     def drop(self, lease: Lease, table: DayTable) -> bool:
+        there = self._put_out_of_sight(lease, table)
+        self._sweep()
+        return there
+
+    def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
         name = f"{table.model}_{table.day:08d}"
         if day_table(name, _kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
         with self._applying:
             with self._transaction() as cursor:
                 check(lease, _lease(cursor, lease.name), self.now_ms())
-                there = name in schema.present(cursor)
-                cursor.execute(f"DROP TABLE IF EXISTS {name}")
+                if there := name in schema.present(cursor):
+                    cursor.execute(_leaving(table.model, name))
                 cursor.execute(
                     """INSERT INTO expired_through VALUES (?, ?)
                     ON CONFLICT DO UPDATE SET day = greatest(day, excluded.day)""",
@@ -97,6 +106,12 @@ class Expiry(ABC):
             self._tables.pop(name, None)
             self._seen = Seen()
         return there
+
+    def _sweep(self) -> None:
+        left = [name for name in schema.present(self._cursor()) if is_out_of_sight(name)]
+        for name in left:
+            with self._transaction() as cursor:
+                cursor.execute(f"DROP TABLE IF EXISTS {name}")
 
     def expired(self) -> Mapping[Kept, int]:
         last: dict[Kept, int] = {}
@@ -123,6 +138,12 @@ def _lease(cursor: duckdb.DuckDBPyConnection, name: str) -> Lease | None:
     query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = ?"
     rows = cursor.execute(query, [name]).fetchall()
     return Lease(*rows[0]) if rows else None
+
+
+def _leaving(model: str, table: str) -> str:
+    if model.startswith(metrics.PREFIX):
+        return f"ALTER TABLE {table} RENAME TO {OUT_OF_SIGHT}{table}"
+    return f"DROP TABLE {table}"
 
 
 def _kept(model: str) -> Kept | None:

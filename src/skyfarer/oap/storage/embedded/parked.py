@@ -10,6 +10,7 @@ from typing import Any, Final
 import duckdb
 
 from skyfarer.oap.core.parked import DAMAGED, ParkedEntry, ParkedQuery, Retry, RetryState
+from skyfarer.oap.storage.portions import within_bytes
 
 DDL: Final = """
 CREATE TABLE IF NOT EXISTS parked_retry (
@@ -80,7 +81,7 @@ class ParkedTables(ABC):
                     "records_max": records_max,
                 },
             ).fetchall()
-            chosen = _within(sizes, bytes_max)
+            chosen = within_bytes(sizes, bytes_max)
             _number(cursor, query.partition, [sequence for sequence, _, no in chosen if no is None])
             return _retries(cursor, query.partition, [sequence for sequence, *_ in chosen])
 
@@ -100,17 +101,6 @@ def _parameters(query: ParkedQuery) -> dict[str, Any]:
         "sequences": None if query.sequences is None else list(query.sequences),
         "reason": query.reason,
     }
-
-
-def _within(rows: list[Any], bytes_max: int) -> list[Any]:
-    """The first of these (sequence, size, …), at least one."""
-    chosen, total = list[Any](), 0
-    for row in rows:
-        total += row[1]
-        if chosen and total > bytes_max:
-            break
-        chosen.append(row)
-    return chosen
 
 
 def _number(cursor: duckdb.DuckDBPyConnection, partition: str | None, sequences: list[int]) -> None:

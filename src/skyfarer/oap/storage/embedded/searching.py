@@ -17,6 +17,7 @@ from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.events import EventCondition
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
+from skyfarer.oap.storage.buckets import has_day
 
 READ_TIMEOUT_S = 10.0
 ROWS_PER_FETCH = 32
@@ -39,7 +40,6 @@ def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S
         ) from error
     finally:
         timer.cancel()
-        timer.join()  # it has the cursor, and a file is open as long as one of its cursors is
         timer.join()  # or it would keep the cursor, and with it the file, open for a moment
 
 
@@ -70,6 +70,24 @@ def asked(
         found.append(WITHIN)
         values["first"], values["last"] = condition.between
     return found, values
+
+
+def by_day(
+    tables: Sequence[str],
+    tests: Sequence[str],
+    values: Mapping[str, object],
+    between: tuple[int, int] | None,
+) -> tuple[dict[str, str], dict[str, object]]:
+    """The tests of each table, and what they bind; of a day that is asked for as a whole no row's
+    time is looked at."""
+    bounds = dict(zip(("first", "last"), between or (), strict=False))
+    parts = [table for table in tables if between and not has_day(between, int(table[-8:]))]
+    timeless = [test for test in tests if test != WITHIN]
+    found = {
+        table: " AND ".join([*timeless, WITHIN] if table in parts else timeless) for table in tables
+    }
+    kept = {name: value for name, value in values.items() if name not in bounds}
+    return found, {**kept, **bounds} if parts else kept
 
 
 class Place(NamedTuple):

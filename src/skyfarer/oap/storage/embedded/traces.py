@@ -1,21 +1,20 @@
 """Segments read back: one trace whole, and pages of the segments that fit a condition.
 
-DuckDB uses the index on `trace_id` for a plain selection, not below a sort with a limit, so a
-selection by trace stands alone and is sorted afterwards.
+A page is found by what it is sorted by, and then fetched (`pages`). A trace is found by an index.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import duckdb
 
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
-from skyfarer.oap.storage.embedded import schema, tags
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded
+from skyfarer.oap.storage.embedded import pages, schema, tags
+from skyfarer.oap.storage.embedded.pages import Candidate
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, by_day
 
 _BRIEF = """segment_id, trace_id, service_id, service_instance_id, endpoint_id, start_time, latency,
     is_error"""
@@ -58,19 +57,20 @@ class TraceReads(ABC):
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
-        cursor, found, wanted = self._cursor(), list[SegmentBrief](), offset + limit
+        cursor, found, wanted = self._cursor(), list[Candidate](), offset + limit
+        tests, values = asked(condition, _TESTS, condition.tags)
+        sorting, indexed = (order.value, "segment_id"), condition.trace_id is not None
         with bounded(cursor):
             tables = schema.day_tables(cursor, schema.SEGMENT, condition.between)
-            for some in _in_turn(tables, condition, order):
-                found += _searched(cursor, some, condition, order, wanted)
-                found = sorted(found, key=_PLACES[order])[:wanted]
-                if len(found) < wanted:
-                    continue
-                if order is TraceOrder.START_TIME or not found:
+            for some in _in_turn(tables, condition, order) if wanted > 0 else ():
+                days, bound = by_day(some, tests, values, condition.between)
+                found += pages.candidates(cursor, days, bound, sorting, wanted, indexed)
+                found = pages.leading(found, wanted)
+                if order is TraceOrder.START_TIME and len(found) >= wanted:
                     break
-                least = max(condition.latency_min_ms or 0, found[-1].latency)
-                condition = replace(condition, latency_min_ms=least)
-        return found[offset:]
+            rows = pages.fetched(cursor, _BRIEF, [one.place for one in found])
+        briefs = sorted((SegmentBrief(*row) for row in rows), key=_PLACES[order])
+        return briefs[offset:wanted]
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
         cursor = self._cursor()
@@ -87,32 +87,11 @@ def _in_turn(
     tables: Sequence[str], condition: TraceCondition, order: TraceOrder
 ) -> list[Sequence[str]]:
     """Tables to be searched together. By time a day is before the next one, and the newest mostly
-    has all that is wanted; by duration it leaves little that the others could have to be slower. A
-    trace is found by an index, in all at once."""
-    if condition.trace_id is not None or len(tables) <= 1:
-        return [tables] if tables else []
-    if order is TraceOrder.START_TIME:
+    has all that is wanted; by duration they are all alike. A trace is found by an index, in all at
+    once."""
+    if order is TraceOrder.START_TIME and condition.trace_id is None:
         return [[table] for table in reversed(tables)]
-    return [tables[-1:], tables[:-1]]
-
-
-def _searched(
-    cursor: duckdb.DuckDBPyConnection,
-    tables: Sequence[str],
-    condition: TraceCondition,
-    order: TraceOrder,
-    limit: int,
-) -> list[SegmentBrief]:
-    tests, values = asked(condition, _TESTS, condition.tags)
-    where = " AND ".join(tests)
-    days = (f"SELECT {_BRIEF} FROM {table} WHERE {where}" for table in tables)
-    alone = "MATERIALIZED" if condition.trace_id is not None else "NOT MATERIALIZED"
-    rows = cursor.execute(
-        f"""WITH found AS {alone} ({" UNION ALL ".join(days)})
-        FROM found ORDER BY {order.value} DESC, segment_id LIMIT $limit""",
-        {**values, "limit": limit},
-    )
-    return [SegmentBrief(*row) for row in rows.fetchall()]
+    return [tables] if tables else []
 
 
 def _found(cursor: duckdb.DuckDBPyConnection, trace_id: str, segments_max: int) -> list[_Found]:

@@ -8,6 +8,9 @@ Only tables of models that are known here are listed: whatever else the schema h
 drop. The clock is the server's. A day is dropped, and tables are made, under the same lock
 (`Lock.SCHEMA`): who makes a table has looked at `expired_through` under it. A batch that had seen
 its table before it was dropped finds none, is refused as a whole, and looks again.
+
+A day goes in two transactions: it is put out of sight under the lease, by a new name, and then the
+table is dropped. Whatever ends a node in between, the next drop of any day takes up what is left.
 """
 
 from __future__ import annotations
@@ -21,7 +24,14 @@ from typing import Final
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.slow import Slow
-from skyfarer.oap.storage.expiring import DAY_TABLE, check, day_table, lasts
+from skyfarer.oap.storage.expiring import (
+    DAY_TABLE,
+    OUT_OF_SIGHT,
+    check,
+    day_table,
+    is_out_of_sight,
+    lasts,
+)
 from skyfarer.oap.storage.postgresql import events, logs, metrics, relations, schema, segments, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.schema import TEXT
@@ -86,6 +96,11 @@ class Expiry(ABC):
             return lease
 
     def drop(self, lease: Lease, table: DayTable) -> bool:
+        there = self._put_out_of_sight(lease, table)
+        self._sweep()
+        return there
+
+    def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
         name = f"{table.model}_{table.day:08d}"
         if day_table(name, _kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
@@ -93,19 +108,28 @@ class Expiry(ABC):
         with self._applying:
             with self._transaction() as cursor:
                 schema.take(cursor, schema.Lock.SCHEMA)
-                there = name in schema.present(cursor)
-                cursor.execute(f"DROP TABLE IF EXISTS {', '.join(names)}")
+                present = schema.present(cursor)
+                for one in present.intersection(names):
+                    cursor.execute(f"ALTER TABLE {one} RENAME TO {OUT_OF_SIGHT}{one}")
                 cursor.execute(
                     """INSERT INTO expired_through AS t VALUES (%s, %s)
                     ON CONFLICT (model) DO UPDATE SET day = greatest(t.day, excluded.day)""",
                     [table.model, table.day],
                 )
-                # Last: to drop, it may have waited for readers.
+                # Last: to rename, it may have waited for readers.
                 check(lease, _lease(cursor, lease.name), _now_ms(cursor))
             for one in names:
                 self._tables.pop(one, None)
             self._seen = Seen()
-        return there
+        return name in present
+
+    def _sweep(self) -> None:
+        """The server removes the files at the end, when it has given its locks back already."""
+        with self._transaction() as cursor:
+            schema.take(cursor, schema.Lock.SCHEMA)
+            for name in schema.present(cursor):
+                if is_out_of_sight(name):
+                    cursor.execute(f"DROP TABLE {name}")
 
     def expired(self) -> Mapping[Kept, int]:
         last: dict[Kept, int] = {}

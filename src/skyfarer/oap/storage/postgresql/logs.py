@@ -24,7 +24,7 @@ from skyfarer.oap.storage.postgresql import copying, schema, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing, Place, blobs
 from skyfarer.oap.storage.postgresql.schema import TEXT
-from skyfarer.oap.storage.postgresql.searching import Search, asked, narrow
+from skyfarer.oap.storage.postgresql.searching import Search, asked, by_day, narrow
 from skyfarer.oap.storage.postgresql.segments import seconds
 
 NAME: Final = "log"
@@ -113,8 +113,8 @@ class LogReads(ABC):
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, NAME, condition.between)
             search = Search(cursor, self._read_timeout_s)
-            order = tables[::-1] if newest_first else tables
-            page = listing.page(search, order, tests, values, offset + limit)[offset:]
+            days = by_day(tables[::-1] if newest_first else tables, tests, condition.between)
+            page = listing.page(search, days, values, offset + limit)[offset:]
             places = [Place(row[-1], *row[:2]) for row in page]
             data = blobs(search, _BYTES, places, bytes_max)
             return [StoredLog(*[*row[2:8], some]) for row, some in zip(page, data, strict=True)]

@@ -1,9 +1,13 @@
 """Pages of rows out of many days, and the bytes that belong to them.
 
 Each day is a table with indices of its own, so a page is collected day by day, from the end that
-its order begins with. Once it is full, a further day is only asked for what comes before the page's
-last row, and its index says at once that there is nothing. So the days need not follow each other
-without overlap, which they do not where clocks go back at midnight.
+its order begins with. Once it is full, the further days are only asked for what comes before the
+page's last row, and their indices say at once that there is nothing. So the days need not follow
+each other without overlap, which they do not where clocks go back at midnight.
+
+Days that have to be asked anyway are asked in one statement: its way there and back takes longer
+than most answers. Where the order is not that of time they are asked in groups, each twice as large
+as all before it, since what is found makes the rest of the search shorter.
 """
 
 from __future__ import annotations
@@ -20,37 +24,48 @@ from skyfarer.oap.storage.postgresql.searching import Row, Search
 @dataclass(frozen=True)
 class Listing:
     """`columns` of rows, sorted by `keys`: a column, and whether the largest come first. The first
-    key has an index, and is never null."""
+    key has an index, and is never null; `by_day` says that days come in its order."""
 
     columns: Sequence[str]
     keys: Sequence[tuple[str, bool]]
+    by_day: bool = True
 
     def page(
         self,
         search: Search,
-        tables: Sequence[str],
-        tests: Sequence[str],
+        days: Mapping[str, Sequence[str]],
         values: Mapping[str, object],
         rows_max: int,
     ) -> list[Row]:
-        """The first rows, each with the name of its table at its end. The page is soonest full
-        when the tables come in the order of the first key."""
-        found, first_key = list[Row](), self.columns.index(self.keys[0][0])
-        for table in tables if rows_max > 0 else ():
+        """The first rows, each with the name of its table at its end. `days` are tables with the
+        tests of their rows; the page is soonest full when they come in the order of the key."""
+        found, left, key = list[Row](), list(days) if rows_max > 0 else [], self.keys[0][0]
+        while left:
             full = len(found) >= rows_max
-            bound = {"edge": found[-1][first_key] if full else None, "rows_max": rows_max}
-            found += search.rows(self._statement(table, tests, full), {**values, **bound})
+            size = self._together(len(days) - len(left), len(left), full)
+            some, left = {table: days[table] for table in left[:size]}, left[size:]
+            edge = found[-1][self.columns.index(key)] if full else None
+            bound = {"edge": edge, "rows_max": rows_max}
+            found += search.rows(self._statement(some, full), {**values, **bound})
             self._sort(found)
             del found[rows_max:]
         return found
 
-    def _statement(self, table: str, tests: Sequence[str], full: bool) -> str:
+    def _together(self, asked: int, left: int, full: bool) -> int:
+        if self.by_day:
+            return left if full else 1
+        return max(asked, 1)
+
+    def _statement(self, days: Mapping[str, Sequence[str]], full: bool) -> str:
         key, descending = self.keys[0]
-        if full:
-            tests = [*tests, f"{key} {'>=' if descending else '<='} %(edge)s"]
+        edge = [f"{key} {'>=' if descending else '<='} %(edge)s"] if full else []
         order = (f"{column} {'DESC' if down else 'ASC'}" for column, down in self.keys)
-        return f"""SELECT {", ".join(self.columns)}, '{table}' FROM {table}
-            WHERE {" AND ".join(tests)} ORDER BY {", ".join(order)} LIMIT %(rows_max)s"""
+        end = f"ORDER BY {', '.join(order)} LIMIT %(rows_max)s"
+        return " UNION ALL ".join(
+            f"""(SELECT {", ".join(self.columns)}, '{table}' FROM {table}
+            WHERE {" AND ".join([*tests, *edge])} {end})"""
+            for table, tests in days.items()
+        )
 
     def _sort(self, rows: list[Row]) -> None:
         """Python and PostgreSQL agree: texts are sorted by their characters' numbers in both."""

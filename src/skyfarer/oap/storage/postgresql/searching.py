@@ -15,10 +15,12 @@ from typing import Any, Final
 from skyfarer.oap.core.events import EventCondition
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
+from skyfarer.oap.storage.buckets import has_day
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 Row = tuple[Any, ...]
 WITHIN: Final = "time_bucket BETWEEN %(first)s AND %(last)s"
+_INSTANTS: Final = "BETWEEN %(from_ms)s AND %(to_ms)s"
 _SECOND_MS: Final = 1000
 _NOTICED: Final = 0.1
 """Of the time for a search: once so much is spent, the next statement is given less of it."""
@@ -72,8 +74,20 @@ def narrow(
     """Adds what follows of a range of second buckets for a column of epoch ms, which has an index
     and an order."""
     if between is not None and (span := instants(between, zone)) is not None:
-        tests.append(f"{column} BETWEEN %(from_ms)s AND %(to_ms)s")
+        tests.append(f"{column} {_INSTANTS}")
         values["from_ms"], values["to_ms"] = span
+
+
+def by_day(
+    tables: Sequence[str], tests: Sequence[str], between: tuple[int, int] | None
+) -> dict[str, Sequence[str]]:
+    """The tests of each table: of a day that is asked for as a whole no row's time is looked at,
+    and the server has less to think about."""
+    timeless = [test for test in tests if test != WITHIN and not test.endswith(_INSTANTS)]
+    return {
+        table: timeless if between and has_day(between, int(table[-8:])) else tests
+        for table in tables
+    }
 
 
 def instants(between: tuple[int, int], zone: tzinfo) -> tuple[int, int] | None:

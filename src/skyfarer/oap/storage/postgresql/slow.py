@@ -20,12 +20,12 @@ from skyfarer.oap.storage.postgresql import copying, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing
 from skyfarer.oap.storage.postgresql.schema import TEXT
-from skyfarer.oap.storage.postgresql.searching import WITHIN, Search
+from skyfarer.oap.storage.postgresql.searching import WITHIN, Search, by_day
 from skyfarer.oap.storage.postgresql.segments import seconds
 
 _INCOMING: Final = "incoming_slow"
 _COLUMNS: Final = ("id", "entity_id", "statement", "latency", "trace_id", "timestamp")
-_LISTING: Final = Listing(_COLUMNS, [("latency", True), ("id", False)])
+_LISTING: Final = Listing(_COLUMNS, [("latency", True), ("id", False)], by_day=False)
 
 
 def tables(what: Slow, day: int) -> dict[str, list[str]]:
@@ -86,14 +86,15 @@ class SlowReads(ABC):
     def slowest(
         self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
     ) -> list[SlowStatement]:
-        tests, values = [WITHIN], dict[str, object](first=between[0], last=between[1])
+        tests, values = ["true", WITHIN], dict[str, object](first=between[0], last=between[1])
         if entity_id is not None:
             tests.append("entity_id = %(entity)s")
             values["entity"] = entity_id
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, what.value, between)
             search = Search(cursor, self._read_timeout_s)
-            page = _LISTING.page(search, tables[::-1], tests, values, limit)
+            days = by_day(tables[::-1], tests, between)
+            page = _LISTING.page(search, days, values, limit)
             return [SlowStatement(*row[:-1]) for row in page]
 
 

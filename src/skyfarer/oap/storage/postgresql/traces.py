@@ -1,8 +1,4 @@
-"""Segments read back: one trace whole, and pages of the segments that fit a condition.
-
-The segments of a service are those whose endpoint's id begins with the service's and `_`, after
-which comes the backquote. So both are found by one index.
-"""
+"""Segments read back: one trace whole, and pages of the segments that fit a condition."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition
 from skyfarer.oap.storage.postgresql import schema, segments, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing
-from skyfarer.oap.storage.postgresql.searching import Search, asked, narrow
+from skyfarer.oap.storage.postgresql.searching import Search, asked, by_day, narrow
 
 _BRIEF: Final = (
     *("segment_id", "trace_id", "service_id", "service_instance_id", "endpoint_id"),
@@ -24,7 +20,7 @@ _BRIEF: Final = (
 )
 _COLUMNS: Final = ", ".join(_BRIEF)
 _TESTS: Final = {
-    "service_id": "endpoint_id >= %(service_id)s || '_' AND endpoint_id < %(service_id)s || '`'",
+    "service_id": "service_id = %(service_id)s",
     "instance_id": "service_instance_id = %(instance_id)s",
     "endpoint_id": "endpoint_id = %(endpoint_id)s",
     "trace_id": "trace_id = %(trace_id)s",
@@ -58,11 +54,13 @@ class TraceReads(ABC):
     ) -> list[SegmentBrief]:
         tests, values = asked(condition, _TESTS, condition.tags)
         narrow(tests, values, condition.between, TraceOrder.START_TIME.value, self._zone)
-        listing = Listing(_BRIEF, [(order.value, True), ("segment_id", False)])
+        keys = [(order.value, True), ("segment_id", False)]
+        listing = Listing(_BRIEF, keys, by_day=order is TraceOrder.START_TIME)
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, segments.NAME, condition.between)[::-1]
             search = Search(cursor, self._read_timeout_s)
-            page = listing.page(search, tables, tests, values, offset + limit)
+            days = by_day(tables, tests, condition.between)
+            page = listing.page(search, days, values, offset + limit)
             return [SegmentBrief(*row[:-1]) for row in page[offset:]]
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
