@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
 
-import httpx
 import pytest
 
 from skyfarer.base.clock import SystemClock
@@ -22,9 +18,10 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
-from skyfarer.testing.programs import free_port
-
-START_TIMEOUT_S = 60.0
+from ui import shop
+from ui.serving import pages_of
+from ui.shop import ShopPages
+from ui.town import Town
 
 AHEAD_MINUTES = 30
 PLAN = plan_of(shipped())
@@ -80,30 +77,8 @@ def oap() -> Iterator[LiveOap]:
 
 @pytest.fixture(scope="module")
 def page_url(oap: LiveOap) -> Iterator[str]:
-    port = free_port()
-    command = f"from skyfarer.ui import run; run({oap.url!r}, '127.0.0.1', {port})"
-    # NiceGUI behaves differently when it believes it runs inside a test; this is the real thing.
-    environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    process = subprocess.Popen([sys.executable, "-c", command], env=environ)
-    url = f"http://127.0.0.1:{port}/"
-    try:
-        _wait_until_served(url, process)
+    with pages_of(oap.url) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _wait_until_served(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline_s = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline_s:
-        assert process.poll() is None, "the page's process ended"
-        try:
-            httpx.get(url, trust_env=False, timeout=5)
-            return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise AssertionError(f"{url} was not served within {START_TIMEOUT_S:g} s")
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +87,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     chromium.start()
     yield chromium
     chromium.stop()
+
+
+@pytest.fixture(scope="session")
+def shop_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopPages]:
+    """For tests that only look."""
+    town = Town(tmp_path_factory.mktemp("shop"))
+    town.start()
+    trace_id = shop.fill(town)
+    with pages_of(town.url) as url:
+        yield ShopPages(url, trace_id)
+    town.stop()
 
 
 @pytest.fixture

@@ -52,6 +52,8 @@ def create(oap_url: str) -> FastAPI:
     def logs(request: Request) -> None:
         LogsPage(client, asked(Question, request.query_params)).build()
 
+    # Its bar over requests has no name that could be read aloud, and ours are seldom any.
+    pages.config.quasar_config["loadingBar"]["skipHijack"] = True
     pages.on_shutdown(client.stop)
     application = FastAPI(openapi_url=None)
     ui.run_with(

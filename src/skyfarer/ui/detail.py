@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import urlencode
 
 from nicegui import ui
 
-from skyfarer.ui.boxes import box
-from skyfarer.ui.charts import CALLS, LATENCY, PERCENTILE, SUCCESS, Look, Options, lines, options
+from skyfarer.ui.boxes import box, heading, in_words
+from skyfarer.ui.charts import (
+    CALLS,
+    LATENCY,
+    PERCENTILE,
+    SUCCESS,
+    Look,
+    Options,
+    lines,
+    options,
+    spoken,
+)
 from skyfarer.ui.dashboard import Dashboard
 from skyfarer.ui.model import (
     SLA_WHOLE,
@@ -28,7 +39,7 @@ class ServiceDetail:
     def __init__(self) -> None:
         with box("detail", tag="section"):
             with box("detail-head"):
-                self._name = ui.label().classes("detail-name").props("role=heading aria-level=1")
+                self._name = heading("", 2).classes("detail-name")
                 self._layers = ui.label().classes("chip")
                 self._traces = ui.link("Traces", "/traces").classes("detail-link")
                 self._logs = ui.link("Logs", "/logs").classes("detail-link")
@@ -60,9 +71,9 @@ class ServiceDetail:
         self._resp_time.show(latency_text(vitals.resp_time.current), slow=vitals.slow)
         self._sla.show(share_text(vitals.sla.current), failing=vitals.failing)
         minutes = overview.time.minutes(WINDOW_MINUTES + 1)
-        self._calls.show(options(CALLS, minutes, vitals.cpm))
-        self._latency.show(options(LATENCY, minutes, vitals.resp_time))
-        self._success.show(options(SUCCESS, minutes, _percent(vitals.sla)))
+        self._calls.show_one(minutes, vitals.cpm)
+        self._latency.show_one(minutes, vitals.resp_time)
+        self._success.show_one(minutes, _percent(vitals.sla))
         if dashboard is not None:
             self._show_dashboard(minutes, dashboard)
 
@@ -79,7 +90,7 @@ class ServiceDetail:
         self._slowest.show(latency_text(slowest.current))
         self._apdex.show(_apdex(dashboard.apdex.current))
         named = {f"p{p}": series for p, series in dashboard.percentiles.items()}
-        self._percentiles.show(lines(PERCENTILE, minutes, named))
+        self._percentiles.show_several(minutes, named)
         self._slow.show([(one.name, latency_text(one.value)) for one in dashboard.slowest])
         self._busy.show([(one.name, count_text(one.value)) for one in dashboard.busiest])
         self._instances.show(
@@ -125,14 +136,23 @@ class _Chart:
     """Sends the browser new options only when they differ from what it has."""
 
     def __init__(self, look: Look, metric: str) -> None:
+        self._look = look
         with box("panel", "chart", f"chart-{metric}"):
             with box("panel-head"):
-                ui.label(look.name).classes("panel-title")
+                heading(look.name, 3).classes("panel-title")
                 ui.label(metric).classes("muted metric")
             self._chart = ui.echart(options(look, [], Series())).classes("canvas")
+            in_words(self._chart, spoken(look, {}))
 
-    def show(self, new: Options) -> None:
+    def show_one(self, minutes: list[datetime], series: Series) -> None:
+        self._show(options(self._look, minutes, series), spoken(self._look, {"": series}))
+
+    def show_several(self, minutes: list[datetime], named: Mapping[str, Series]) -> None:
+        self._show(lines(self._look, minutes, named), spoken(self._look, named))
+
+    def _show(self, new: Options, text: str) -> None:
         if new != self._chart.options:
+            in_words(self._chart, text)
             self._chart.options.clear()
             self._chart.options.update(new)
             self._chart.update()

@@ -8,12 +8,20 @@ from nicegui import ui
 
 ALL_SERVICES = "All services"
 Field = ui.input | ui.select | ui.number
+_OPTIONS_ALONE = """() => setTimeout(() => {
+  for (const inner of document.querySelectorAll(".q-virtual-scroll__content")) {
+    inner.removeAttribute("tabindex");
+  }
+})"""
+"""A list of options may hold nothing else that can have the focus: Quasar's scrolling part has it
+for no use of ours."""
 
 
 def choice(label: str, options: Mapping[str, str], value: str) -> ui.select:
     """A value that is none of the options, as an address may have it, is the first."""
     chosen = value if value in options else next(iter(options))
     field = ui.select(dict(options), value=chosen, label=label)
+    field.on("popup-show", js_handler=_OPTIONS_ALONE)
     return field.props("dense outlined options-dense").classes("field")
 
 

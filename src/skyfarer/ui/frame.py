@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from skyfarer.ui.api import OapAwayError, OapClient, OapRefusedError, Status
-from skyfarer.ui.boxes import box
-from skyfarer.ui.header import REMEMBERED_THEME, Header
+from skyfarer.ui.boxes import box, heading
+from skyfarer.ui.header import REMEMBERED_THEME, Header, name_of
 from skyfarer.ui.states import Banner
 
 REFRESH_S = 2.0
@@ -46,9 +46,12 @@ class Page(ABC, Generic[Found]):
     def build(self) -> None:
         ui.add_css(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
         ui.run_javascript(REMEMBERED_THEME)
-        self._header = Header(self.path)
+        ui.page_title(f"{name_of(self.path)} · Skyfarer")
+        with ui.context.client.layout:
+            self._header = Header(self.path)
+        heading(name_of(self.path), 1).classes("unseen")
         self._banner = Banner()
-        with box("page", tag="main") as self._page:
+        with box("page") as self._page:
             self.body()
         ui.timer(REFRESH_S, self.refresh)
 

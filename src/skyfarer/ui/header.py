@@ -15,7 +15,9 @@ _TOGGLE_THEME = """() => {
   const dark = !document.body.classList.contains("body--dark");
   setDark(dark);
   localStorage.setItem("skyfarer-theme", dark ? "dark" : "light");
+  if (document.querySelector("canvas")) location.reload();
 }"""
+"""What is drawn has the colours of when it was drawn."""
 
 REMEMBERED_THEME = """
 const theme = localStorage.getItem("skyfarer-theme");
@@ -23,11 +25,17 @@ if (theme !== null) setDark(theme === "dark");
 """
 
 
+def name_of(path: str) -> str:
+    """Of a page, also of one that the top does not lead to."""
+    return PLACES.get(path) or path.strip("/").capitalize()
+
+
 class Header:
-    """`path` is the page that it stands on."""
+    """`path` is the page that it stands on. Made in the layout, it stands before the page's main
+    part, not in it."""
 
     def __init__(self, path: str) -> None:
-        with box("top", tag="header"):
+        with box("top", tag="header") as top:
             with box("brand"):
                 ui.html(LOGO, sanitize=False).classes("logo")
                 ui.label("Skyfarer").classes("brand-name")
@@ -44,6 +52,7 @@ class Header:
                     ui.html(THEME, sanitize=False)
                 theme.props('type=button aria-label="Light or dark" title="Light or dark"')
                 theme.on("click", js_handler=_TOGGLE_THEME)
+        top.move(target_index=0)
 
     def show(self, status: Status) -> None:
         self._pulse.classes(remove="away")

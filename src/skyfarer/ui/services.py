@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.charts import sparkline
 from skyfarer.ui.model import Overview, Service, Vitals, count_text, failing_text, latency_text
 
@@ -21,10 +21,10 @@ class ServiceList:
         self._rows: dict[str, _Row] = {}
         with box("panel", "services", tag="nav").props('aria-label="Services"'):
             with box("panel-head"):
-                ui.label("Services").classes("panel-title")
+                heading("Services", 2).classes("panel-title")
                 self._count = ui.label().classes("muted")
             self._filter = ui.input(placeholder="Filter by name").props(
-                "dense borderless clearable"
+                'dense borderless clearable aria-label="Filter by name"'
             )
             self._filter.classes("filter").on_value_change(lambda e: search(e.value or ""))
             self._list = box("rows")

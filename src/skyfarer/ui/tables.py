@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import box, heading
 
 
 class SmallTable:
@@ -14,10 +14,10 @@ class SmallTable:
 
     def __init__(self, title: str, name: str, heads: Sequence[str]) -> None:
         self._shown: Sequence[Sequence[str]] | None = None
-        self._heads = heads
+        self._title, self._heads = title, heads
         with box("panel", "small-table", name):
             with box("panel-head"):
-                ui.label(title).classes("panel-title")
+                heading(title, 3).classes("panel-title")
             self._body = box("small-rows")
 
     def show(self, rows: Sequence[Sequence[str]]) -> None:
@@ -28,15 +28,17 @@ class SmallTable:
         self._body.clear()
         with self._body:
             if not rows:
+                self._body.props(remove="role aria-label")
                 ui.label("none in this time").classes("muted small-none")
                 return
-            self._line(("", *self._heads), "muted")
+            self._body.props["role"], self._body.props["aria-label"] = "table", self._title
+            self._line(("Name", *self._heads), "muted", "columnheader")
             for row in rows:
-                self._line(row, "")
+                self._line(row, "", "cell")
 
-    def _line(self, cells: Sequence[str], tone: str) -> None:
-        with box("small-row", tone):
+    def _line(self, cells: Sequence[str], tone: str, role: str) -> None:
+        with box("small-row", tone).props("role=row"):
             name, *figures = cells
-            ui.label(name).classes("small-name")
+            ui.label(name).classes("small-name").props(f"role={role}")
             for figure in figures:
-                ui.label(figure).classes("small-figure")
+                ui.label(figure).classes("small-figure").props(f"role={role}")

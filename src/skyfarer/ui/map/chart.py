@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skyfarer.ui.charts import FONTS, Options
+from skyfarer.ui.charts import FONTS, INKED, Options
 from skyfarer.ui.map.layout import Place, placed
 from skyfarer.ui.map.model import Call, Map, Node, Vital
 from skyfarer.ui.model import count_text, latency_text, share_text
@@ -14,7 +14,7 @@ from skyfarer.ui.model import count_text, latency_text, share_text
 COLUMN_WIDTH, ROW_HEIGHT = 200, 120
 NAME_CHARS_MAX = 28
 _GOOD, _SLOW, _FAILING, _GUESSED = "#4a70e8", "#d18a1b", "#d1481f", "#8792a5"
-_LINE = "rgba(135,146,165,0.75)"
+_LINE = "#8792a5"
 
 
 def options(shown: Map) -> Options:
@@ -31,7 +31,7 @@ def options(shown: Map) -> Options:
                 "scaleLimit": {"min": 0.3, "max": 3},
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 8,
-                "label": {"show": True, "position": "bottom", "color": "#8792a5", "fontSize": 12},
+                "label": {"show": True, "position": "bottom", **INKED, "fontSize": 12},
                 "emphasis": {"focus": "adjacency"},
                 "data": [_node(node, *places[node.id]) for node in shown.nodes],
                 "links": [_link(call, _bend(call, places)) for call in shown.calls],
@@ -71,12 +71,17 @@ def _link(call: Call, bend: float) -> dict[str, Any]:
     return {
         "source": call.source,
         "target": call.target,
-        "lineStyle": {"color": _FAILING if failing else _LINE, "width": 2, "curveness": bend},
+        "lineStyle": {
+            "color": _FAILING if failing else _LINE,
+            "width": 2,
+            "curveness": bend,
+            "opacity": 1,
+        },
         "tooltip": {"formatter": _plain(facts(call.vital))},
         "label": {
             "show": call.vital.cpm is not None,
             "formatter": count_text(call.vital.cpm),
-            "color": "#8792a5",
+            **INKED,
             "fontSize": 11,
         },
     }

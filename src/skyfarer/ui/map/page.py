@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import events, ui
 
 from skyfarer.ui.api import OapClient, Status
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import box, in_words
 from skyfarer.ui.frame import Page, service_link, told
 from skyfarer.ui.map import chart
 from skyfarer.ui.map.api import whole_map
@@ -29,6 +29,7 @@ class MapPage(Page[Map]):
         self._none = ui.label().classes("state-text missing")
         with box("panel", "map") as self._panel:
             self._chart = ui.echart({}, on_point_click=self._clicked).classes("map-canvas")
+            in_words(self._chart, "A map of services")
         with box("panel", "list") as self._list:
             self._calls = box("list-rows")
         for part in (self._panel, self._list):
@@ -49,6 +50,11 @@ class MapPage(Page[Map]):
         hidden = f", {found.hidden} more services are not drawn" if found.hidden else ""
         self._facts.set_text(f"{len(found.nodes)} services, {len(found.calls)} calls{hidden}")
         self._chart.style(f"height: {chart.height(found)}px")
+        in_words(
+            self._chart,
+            f"A map of {len(found.nodes)} services and {len(found.calls)} calls between them, which"
+            " are listed below",
+        )
         self._chart.options.clear()
         self._chart.options.update(chart.options(found))
         self._chart.update()

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from skyfarer.ui import fields
 from skyfarer.ui.api import Status
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import mark
 from skyfarer.ui.listing import Listed, ListPage
 from skyfarer.ui.model import latency_text
 from skyfarer.ui.traces import api
@@ -43,7 +43,7 @@ def _line(row: TraceRow, status: Status) -> None:
     began = datetime.fromtimestamp(row.start_ms / 1000, status.time.now.tzinfo)
     target = f"/trace?id={quote(row.trace_id, safe='')}"
     with ui.link(target=target).classes("trace-row"):
-        box("mark", "mark-failed" if row.is_error else "mark-good")
+        mark(row.is_error)
         ui.label(row.endpoint).classes("trace-name")
         ui.label("failed" if row.is_error else "").classes("chip chip-failing")
         ui.label(latency_text(row.duration_ms)).classes("trace-duration")
