@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import environments
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.oal.compiler import plan_of, shipped
@@ -19,6 +20,7 @@ from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
 from ui import shop
+from ui.accessibility import Axe
 from ui.serving import pages_of
 from ui.shop import ShopPages
 from ui.town import Town
@@ -98,6 +100,14 @@ def shop_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopPages]:
     with pages_of(town.url) as url:
         yield ShopPages(url, trace_id)
     town.stop()
+
+
+@pytest.fixture(scope="session")
+def axe() -> Axe:
+    try:
+        return Axe()
+    except environments.MissingError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from e2e import environments
 from skyfarer.testing.browser import Browser
 from skyfarer.ui.header import PLACES
 from ui.accessibility import Axe
@@ -54,14 +53,6 @@ class Look:
 
 
 Looks = dict[tuple[str, int, bool], Look]
-
-
-@pytest.fixture(scope="module")
-def axe() -> Axe:
-    try:
-        return Axe()
-    except environments.MissingError as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module")

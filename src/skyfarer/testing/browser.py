@@ -63,6 +63,7 @@ class Browser:
         self._profile = profile
         self._driver: webdriver.Chrome | None = None
         self._addresses: list[str] = []
+        self._message_chars: list[int] = []
 
     def start(self) -> None:
         options = webdriver.ChromeOptions()
@@ -123,6 +124,11 @@ class Browser:
     def screenshot(self, path: Path) -> None:
         self._started.save_screenshot(str(path))
 
+    def save_downloads_to(self, directory: Path) -> None:
+        """Under the names that the page gives them."""
+        where = {"behavior": "allow", "downloadPath": str(directory)}
+        self._command("Browser.setDownloadBehavior", **where)
+
     def wait_for(self, what: str, look: Callable[[], T], timeout_s: float = 30.0) -> T:
         """Looks again until it sees something true; else AssertionError with the page's text."""
         deadline_s = time.monotonic() + timeout_s
@@ -139,13 +145,23 @@ class Browser:
 
     def addresses(self) -> list[str]:
         """Every address asked for over a network since the start: pages, files and sockets."""
+        self._read_network()
+        return [url for url in self._addresses if url.startswith(("http", "ws"))]
+
+    def message_chars(self) -> list[int]:
+        """The length of every message that came over a web socket since the start."""
+        self._read_network()
+        return self._message_chars
+
+    def _read_network(self) -> None:
         for entry in self._log("performance"):
             event = json.loads(entry["message"])["message"]
             if event["method"] == "Network.requestWillBeSent":
                 self._addresses.append(event["params"]["request"]["url"])
             elif event["method"] == "Network.webSocketCreated":
                 self._addresses.append(event["params"]["url"])
-        return [url for url in self._addresses if url.startswith(("http", "ws"))]
+            elif event["method"] == "Network.webSocketFrameReceived":
+                self._message_chars.append(len(event["params"]["response"]["payloadData"]))
 
     def _log(self, kind: str) -> list[dict[str, Any]]:
         driver: Any = self._started  # its get_log has no types

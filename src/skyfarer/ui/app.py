@@ -12,6 +12,7 @@ from nicegui import app as pages
 from nicegui import ui
 
 from skyfarer.base.errors import PermanentError
+from skyfarer.ui import whole_texts
 from skyfarer.ui.api import OapClient
 from skyfarer.ui.listing import Question, asked
 from skyfarer.ui.logs import LogsPage
@@ -52,6 +53,7 @@ def create(oap_url: str) -> FastAPI:
     def logs(request: Request) -> None:
         LogsPage(client, asked(Question, request.query_params)).build()
 
+    whole_texts.register()
     # Its bar over requests has no name that could be read aloud, and ours are seldom any.
     pages.config.quasar_config["loadingBar"]["skipHijack"] = True
     pages.on_shutdown(client.stop)

@@ -32,6 +32,7 @@ from skyfarer.ui.model import (
     latency_text,
     share_text,
 )
+from skyfarer.ui.outside import shown
 from skyfarer.ui.tables import SmallTable
 
 
@@ -78,8 +79,8 @@ class ServiceDetail:
             self._show_dashboard(minutes, dashboard)
 
     def _show_head(self, service: Service, vitals: Vitals) -> None:
-        self._name.set_text(service.name)
-        self._layers.set_text(" · ".join(service.layers))
+        self._name.set_text(shown(service.name))
+        self._layers.set_text(shown(" · ".join(service.layers)))
         self._note.set_text(_note(vitals))
         for link, page in ((self._traces, "/traces"), (self._logs, "/logs")):
             link.props["href"] = f"{page}?{urlencode({'service': service.name})}"

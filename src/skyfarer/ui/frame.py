@@ -16,9 +16,11 @@ from nicegui import ui
 from skyfarer.ui.api import OapAwayError, OapClient, OapRefusedError, Status
 from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.header import REMEMBERED_THEME, Header, name_of
+from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.states import Banner
 
 REFRESH_S = 2.0
+ID_CHARS_MAX = 1_000
 
 Found = TypeVar("Found")
 
@@ -73,7 +75,7 @@ class Page(ABC, Generic[Found]):
 
     def _away(self, what: str) -> None:
         left = " What you see is the last it said." if self._known else ""
-        self._banner.say(f"{what} Trying again every {REFRESH_S:g} s.{left}")
+        self._banner.say(f"{shown(what, TEXT_CHARS_MAX)} Trying again every {REFRESH_S:g} s.{left}")
         self._header.away()
         self._page.classes(add="stale")
 
@@ -85,3 +87,8 @@ def told(address: Mapping[str, str]) -> None:
 
 def service_link(name: str) -> str:
     return "/?" + urlencode({"service": name})
+
+
+def trace_link(trace_id: str) -> str:
+    """One whose id is longer than any can be has a link that leads to no trace."""
+    return "/trace?" + urlencode({"id": trace_id[:ID_CHARS_MAX]})

@@ -10,6 +10,7 @@ from skyfarer.ui.dashboard import Dashboard, dashboard
 from skyfarer.ui.detail import ServiceDetail
 from skyfarer.ui.frame import Page, told
 from skyfarer.ui.model import Overview
+from skyfarer.ui.outside import shown
 from skyfarer.ui.services import ServiceList
 from skyfarer.ui.states import Empty
 
@@ -52,7 +53,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         missing = anyone and found.selected is None and bool(self._wanted.selected)
         self._missing.set_visibility(missing)
         self._missing.set_text(
-            f"No service is named “{self._wanted.selected}”. Choose one from the list."
+            f"No service is named “{shown(self._wanted.selected)}”. Choose one from the list."
         )
 
     async def _choose(self, name: str) -> None:

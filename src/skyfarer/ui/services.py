@@ -9,6 +9,7 @@ from nicegui import ui
 from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.charts import sparkline
 from skyfarer.ui.model import Overview, Service, Vitals, count_text, failing_text, latency_text
+from skyfarer.ui.outside import shown
 
 FILTER_FROM = 8
 
@@ -56,7 +57,7 @@ class _Row:
         self._button.on("click", lambda: choose(name))
         with self._button:
             with box("row-main"):
-                ui.label(name).classes("row-name")
+                ui.label(shown(name)).classes("row-name")
                 with box("row-facts"):
                     self._latency = ui.label().classes("muted")
                     self._slow = ui.label("slow").classes("chip chip-slow")

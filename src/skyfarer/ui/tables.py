@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from skyfarer.ui.boxes import box, heading
+from skyfarer.ui.outside import shown
 
 
 class SmallTable:
@@ -39,6 +40,6 @@ class SmallTable:
     def _line(self, cells: Sequence[str], tone: str, role: str) -> None:
         with box("small-row", tone).props("role=row"):
             name, *figures = cells
-            ui.label(name).classes("small-name").props(f"role={role}")
+            ui.label(shown(name)).classes("small-name").props(f"role={role}")
             for figure in figures:
                 ui.label(figure).classes("small-figure").props(f"role={role}")

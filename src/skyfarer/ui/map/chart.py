@@ -10,6 +10,7 @@ from skyfarer.ui.charts import FONTS, INKED, Options
 from skyfarer.ui.map.layout import Place, placed
 from skyfarer.ui.map.model import Call, Map, Node, Vital
 from skyfarer.ui.model import count_text, latency_text, share_text
+from skyfarer.ui.outside import shown
 
 COLUMN_WIDTH, ROW_HEIGHT = 200, 120
 NAME_CHARS_MAX = 28
@@ -56,7 +57,7 @@ def _node(node: Node, column: float, row: float) -> dict[str, Any]:
         "symbolSize": 34 if node.is_real else 26,
         "symbol": "circle" if node.is_real else "roundRect",
         "itemStyle": {"color": _colour(node)},
-        "tooltip": {"formatter": _plain(f"{node.name}\n{facts(node.vital)}")},
+        "tooltip": {"formatter": _plain(f"{shown(node.name)}\n{facts(node.vital)}")},
     }
 
 
@@ -105,7 +106,8 @@ def _colour(node: Node) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME_CHARS_MAX else f"{name[: NAME_CHARS_MAX - 1]}…"
+    text = shown(name)
+    return text if len(text) <= NAME_CHARS_MAX else f"{text[: NAME_CHARS_MAX - 1]}…"
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from skyfarer.ui.frame import Page, service_link, told
 from skyfarer.ui.map import chart
 from skyfarer.ui.map.api import whole_map
 from skyfarer.ui.map.model import Call, Map
+from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.window import Window
 
@@ -78,8 +79,12 @@ class MapPage(Page[Map]):
 def _line(call: Call, names: dict[str, str]) -> None:
     with box("call-row"):
         with box("call-ends"):
-            ui.link(names[call.source], service_link(names[call.source])).classes("call-end")
+            _end(names[call.source])
             ui.label("→").classes("muted")
-            ui.link(names[call.target], service_link(names[call.target])).classes("call-end")
+            _end(names[call.target])
         ui.label("failing" if call.vital.failing else "").classes("chip chip-failing")
         ui.label(chart.facts(call.vital)).classes("muted call-facts")
+
+
+def _end(name: str) -> None:
+    ui.link(shown(name), service_link(name)).classes("call-end")

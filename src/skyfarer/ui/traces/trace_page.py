@@ -15,12 +15,15 @@ from skyfarer.ui.logs.api import logs_of_trace
 from skyfarer.ui.logs.model import LogRow
 from skyfarer.ui.logs.rows import log_rows
 from skyfarer.ui.model import count_text, latency_text
+from skyfarer.ui.outside import long_text, shown
 from skyfarer.ui.traces import api
 from skyfarer.ui.traces.model import Span
 from skyfarer.ui.traces.waterfall import Row, Waterfall, laid_out
 
 ROWS_SHOWN_MAX = 400
 INDENTS_MAX = 24
+PAIRS_SHOWN_MAX = 100
+LOGS_SHOWN_MAX = 20
 ROUNDS_BETWEEN = 5
 """Refreshes of the page for one of the trace: spans may still arrive."""
 
@@ -45,7 +48,7 @@ class TracePage(Page[TraceFound]):
         with box("detail-head"):
             self._name = heading("", 2).classes("detail-name")
             self._facts = ui.label().classes("muted detail-note")
-        ui.label(self._trace_id).classes("muted metric trace-id")
+        ui.label(shown(self._trace_id)).classes("muted metric trace-id")
         self._none = ui.label().classes("state-text missing")
         with box("trace-work") as self._work:
             with box("panel", "waterfall"):
@@ -76,7 +79,7 @@ class TracePage(Page[TraceFound]):
         rows = found.waterfall.rows
         self._work.set_visibility(bool(rows))
         self._none.set_text("" if rows else self._nothing())
-        self._name.set_text(rows[0].span.name if rows else "No such trace")
+        self._name.set_text(shown(rows[0].span.name) if rows else "No such trace")
         self._facts.set_text(_facts(found) if rows else "")
         self._rows.clear()
         with self._rows:
@@ -103,8 +106,8 @@ class TracePage(Page[TraceFound]):
             indent = min(row.depth, INDENTS_MAX) * 14
             with box("fall-name").style(f"padding-left: {indent}px"):
                 mark(span.is_error)
-                ui.label(span.name).classes("fall-text")
-                ui.label(span.service).classes("muted fall-service")
+                ui.label(shown(span.name)).classes("fall-text")
+                ui.label(shown(span.service)).classes("muted fall-service")
             with box("fall-track") as track:
                 in_words(track, _placed(row))
                 tone = "failed" if span.is_error else "critical" if row.critical else "quiet"
@@ -142,7 +145,7 @@ def _facts(found: TraceFound) -> str:
 
 def _whole(row: Row) -> None:
     span = row.span
-    heading(span.name, 3).classes("span-name")
+    heading(shown(span.name), 3).classes("span-name")
     facts = {
         "Service": span.service,
         "Instance": span.instance,
@@ -163,15 +166,20 @@ def _whole(row: Row) -> None:
 
 
 def _logs(span: Span) -> None:
-    for log in span.logs:
+    for log in span.logs[:LOGS_SHOWN_MAX]:
         heading(f"Log, {max(log.time_ms - span.start_ms, 0):,} ms in", 4).classes("panel-title")
         _table(log.pairs)
+    if len(span.logs) > LOGS_SHOWN_MAX:
+        hidden = count_text(len(span.logs) - LOGS_SHOWN_MAX)
+        ui.label(f"{hidden} more logs are not shown").classes("muted")
 
 
 def _table(pairs: tuple[tuple[str, str], ...]) -> None:
     with box("facts", tag="dl"):
-        for name, value in pairs:
+        for name, value in pairs[:PAIRS_SHOWN_MAX]:
             with box(tag="dt"):
-                ui.label(name).classes("muted")
+                ui.label(shown(name)).classes("muted fact-name")
             with box(tag="dd"):
-                ui.label(value).classes("fact")
+                long_text(value, "fact")
+    if len(pairs) > PAIRS_SHOWN_MAX:
+        ui.label(f"{count_text(len(pairs) - PAIRS_SHOWN_MAX)} more are not shown").classes("muted")
