@@ -88,6 +88,10 @@ class Browser:
     def open(self, url: str) -> None:
         self._started.get(url)
 
+    def forget_files(self) -> None:
+        """The next page is as if it were the first."""
+        self._command("Network.clearBrowserCache")
+
     def url(self) -> str:
         return self._started.current_url
 

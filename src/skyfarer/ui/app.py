@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.middleware.gzip import GZipMiddleware
 from nicegui import app as pages
 from nicegui import ui
 
@@ -27,6 +29,8 @@ log = logging.getLogger(__name__)
 
 # A browser that was away this long finds its page as it left it; later it is drawn anew.
 RECONNECT_TIMEOUT_S = 10.0
+# Of the 2 MB that a new browser fetches: a third of the default's time for a twentieth more bytes.
+COMPRESS_LEVEL = 4
 
 
 def create(oap_url: str) -> FastAPI:
@@ -68,6 +72,7 @@ def create(oap_url: str) -> FastAPI:
         binding_refresh_interval=None,
         reconnect_timeout=RECONNECT_TIMEOUT_S,
         show_welcome_message=False,
+        gzip_middleware_factory=partial(GZipMiddleware, compresslevel=COMPRESS_LEVEL),
     )
     return application
 
