@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -35,21 +36,25 @@ class LiveOap:
 
     def __init__(self) -> None:
         self.reader = MemoryReader()
+        self.registry = Registry()
+        self.health = Health()
+        self.beside: dict[str, Any] = {}
+        """What else the server is given: a test sets it and lets the server come again."""
         self.port = 0
         self._server: QueryServer | None = None
 
     def come(self) -> None:
-        health = Health()
-        health.started()
+        self.health.started()
         self._server = QueryServer(
             socket.create_server(("127.0.0.1", self.port)),
             self.reader,
             self.reader.ledger,
-            health,
-            Registry(),
+            self.health,
+            self.registry,
             SystemClock(),
             UTC,
             plan=PLAN,
+            **self.beside,
         )
         self._server.start()
         self.port = self._server.port

@@ -24,6 +24,7 @@ SERVICES_SHOWN_MAX = 40
 POINTS = WINDOW_MINUTES + 1
 LATEST_POINTS = 2
 
+_JSON = {"accept": "application/json"}
 _TIME = "query time { getTimeInfo { timezone currentTimestamp } }"
 _SERVICES = "query services { listServices { id name normal layers } }"
 
@@ -123,11 +124,26 @@ class OapClient:
         assert isinstance(data, dict)
         return data
 
-    async def _send(self, method: str, path: str, body: object = None) -> httpx.Response:
+    async def get(self, path: str, asked: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What one of the paths beside GraphQL answers."""
+        response = await self._send("GET", path, asked=asked)
+        answer = _object(response)
+        if response.status_code != httpx.codes.OK:
+            said = [str(error.get("message")) for error in answer.get("errors", [])[:3]]
+            raise OapRefusedError("; ".join(said) or f"HTTP {response.status_code} of {path}")
+        return answer
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        asked: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
         if self._http is None:
             self._http = httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT_S, trust_env=False)
         try:
-            return await self._http.request(method, path, json=body)
+            return await self._http.request(method, path, json=body, params=asked, headers=_JSON)
         except httpx.TimeoutException:
             raise OapAwayError(f"no answer within {TIMEOUT_S:g} s") from None
         except httpx.HTTPError as error:

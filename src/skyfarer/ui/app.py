@@ -18,6 +18,7 @@ from skyfarer.ui.logs import LogsPage
 from skyfarer.ui.map import MapPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
+from skyfarer.ui.pipeline import PipelinePage
 from skyfarer.ui.traces import SearchPage, TracePage
 from skyfarer.ui.traces.model import Search
 from skyfarer.ui.window import Window
@@ -51,6 +52,10 @@ def create(oap_url: str) -> FastAPI:
     @ui.page("/logs")
     def logs(request: Request) -> None:
         LogsPage(client, asked(Question, request.query_params)).build()
+
+    @ui.page("/pipeline")
+    def pipeline() -> None:
+        PipelinePage(client).build()
 
     pages.on_shutdown(client.stop)
     application = FastAPI(openapi_url=None)

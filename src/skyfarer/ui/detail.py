@@ -10,6 +10,7 @@ from nicegui import ui
 from skyfarer.ui.boxes import box
 from skyfarer.ui.charts import CALLS, LATENCY, PERCENTILE, SUCCESS, Look, Options, lines, options
 from skyfarer.ui.dashboard import Dashboard
+from skyfarer.ui.figures import Figure
 from skyfarer.ui.model import (
     SLA_WHOLE,
     WINDOW_MINUTES,
@@ -34,11 +35,11 @@ class ServiceDetail:
                 self._logs = ui.link("Logs", "/logs").classes("detail-link")
                 self._note = ui.label().classes("muted detail-note")
             with box("figures"):
-                self._cpm = _Figure("Calls / min")
-                self._resp_time = _Figure("Response time")
-                self._sla = _Figure("Success rate")
-                self._slowest = _Figure("Slowest 1 %")
-                self._apdex = _Figure("Apdex")
+                self._cpm = Figure("Calls / min")
+                self._resp_time = Figure("Response time")
+                self._sla = Figure("Success rate")
+                self._slowest = Figure("Slowest 1 %")
+                self._apdex = Figure("Apdex")
             with box("charts"):
                 self._calls = _Chart(CALLS, "service_cpm")
                 self._latency = _Chart(LATENCY, "service_resp_time")
@@ -107,18 +108,6 @@ def _percent(sla: Series) -> Series:
 
 def _apdex(value: int | None) -> str:
     return "–" if value is None else f"{value / SLA_WHOLE:.2f}"
-
-
-class _Figure:
-    def __init__(self, title: str) -> None:
-        with box("panel", "figure") as self._panel:
-            ui.label(title).classes("muted")
-            self._value = ui.label("–").classes("figure-value")
-
-    def show(self, text: str, slow: bool = False, failing: bool = False) -> None:
-        self._value.set_text(text)
-        tone = "failing" if failing else "slow" if slow else ""
-        self._panel.classes(remove="slow failing", add=tone)
 
 
 class _Chart:

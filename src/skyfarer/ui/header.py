@@ -9,7 +9,13 @@ from skyfarer.ui.boxes import box
 from skyfarer.ui.marks import LOGO, THEME
 from skyfarer.ui.model import Ledger, count_text
 
-PLACES = {"/": "Services", "/map": "Map", "/traces": "Traces", "/logs": "Logs"}
+PLACES = {
+    "/": "Services",
+    "/map": "Map",
+    "/traces": "Traces",
+    "/logs": "Logs",
+    "/pipeline": "Pipeline",
+}
 
 _TOGGLE_THEME = """() => {
   const dark = !document.body.classList.contains("body--dark");

@@ -10,6 +10,7 @@ WINDOW_MINUTES = 30
 SLA_WHOLE = 10_000
 FAILING_BELOW_SLA = 9_900
 SLOW_FROM_MS = 1_000
+NAME_SHOWN_MAX = 500
 
 Values = tuple[int | None, ...]
 
@@ -109,6 +110,12 @@ def count_text(value: int | None) -> str:
     if value is None:
         return "–"
     return f"{value:,}" if value < 1_000_000 else f"{value / 1_000_000:.1f} M"
+
+
+def short_text(text: str) -> str:
+    """What an agent may have made too long for a page is cut, and says so."""
+    left = len(text) - NAME_SHOWN_MAX
+    return text if left <= 0 else f"{text[:NAME_SHOWN_MAX]}… ({left:,} characters more)"
 
 
 def latency_text(value_ms: int | None) -> str:

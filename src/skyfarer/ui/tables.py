@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from skyfarer.ui.boxes import box
+from skyfarer.ui.model import short_text
 
 
 class SmallTable:
     """Drawn anew only when its rows have changed."""
 
-    def __init__(self, title: str, name: str, heads: Sequence[str]) -> None:
+    def __init__(
+        self, title: str, name: str, heads: Sequence[str], none: str = "none in this time"
+    ) -> None:
         self._shown: Sequence[Sequence[str]] | None = None
         self._heads = heads
+        self._none = none
         with box("panel", "small-table", name):
             with box("panel-head"):
                 ui.label(title).classes("panel-title")
@@ -28,15 +32,16 @@ class SmallTable:
         self._body.clear()
         with self._body:
             if not rows:
-                ui.label("none in this time").classes("muted small-none")
+                ui.label(self._none).classes("muted small-none")
                 return
-            self._line(("", *self._heads), "muted")
+            if any(self._heads):
+                self._line(("", *self._heads), "muted")
             for row in rows:
                 self._line(row, "")
 
     def _line(self, cells: Sequence[str], tone: str) -> None:
         with box("small-row", tone):
             name, *figures = cells
-            ui.label(name).classes("small-name")
+            ui.label(short_text(name)).classes("small-name")
             for figure in figures:
                 ui.label(figure).classes("small-figure")
