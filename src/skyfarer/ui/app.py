@@ -19,6 +19,7 @@ from skyfarer.ui.map import MapPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
 from skyfarer.ui.pipeline import PipelinePage
+from skyfarer.ui.registry import Lookup, RegistryPage
 from skyfarer.ui.traces import SearchPage, TracePage
 from skyfarer.ui.traces.model import Search
 from skyfarer.ui.window import Window
@@ -56,6 +57,10 @@ def create(oap_url: str) -> FastAPI:
     @ui.page("/pipeline")
     def pipeline() -> None:
         PipelinePage(client).build()
+
+    @ui.page("/registry")
+    def registry(request: Request) -> None:
+        RegistryPage(client, Lookup.of(request.query_params)).build()
 
     pages.on_shutdown(client.stop)
     application = FastAPI(openapi_url=None)

@@ -15,6 +15,7 @@ PLACES = {
     "/traces": "Traces",
     "/logs": "Logs",
     "/pipeline": "Pipeline",
+    "/registry": "Registry",
 }
 
 _TOGGLE_THEME = """() => {
