@@ -13,6 +13,7 @@ from skyfarer.ui import fields
 from skyfarer.ui.api import OapClient, Status
 from skyfarer.ui.boxes import box
 from skyfarer.ui.frame import Page, told
+from skyfarer.ui.model import short_text
 from skyfarer.ui.registry import api
 from skyfarer.ui.registry.model import KEYWORD_CHARS_MAX, KINDS, OWNED, Entries, Entry, Lookup
 
@@ -107,13 +108,13 @@ def _row(owned: bool, *classes: str) -> ui.element:
 
 
 def _line(entry: Entry, status: Status, owned: bool) -> None:
-    """The OAP has cut what is long, and says so in the text."""
+    """The OAP has cut a name that is long, and says so in it."""
     with _row(owned):
         ui.label(str(entry.id)).classes("registry-id")
         ui.label(entry.name).classes("registry-name")
         if owned:
             ui.label(entry.owner).classes("registry-owner")
-        ui.label(" · ".join(entry.facts)).classes("muted registry-facts")
+        ui.label(short_text(" · ".join(entry.facts))).classes("muted registry-facts")
         for what, time_ms in (("born", entry.registered_ms), ("seen", entry.heartbeat_ms)):
             ui.label(_when(time_ms, status)).classes(f"muted registry-time {what}")
 
