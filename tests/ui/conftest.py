@@ -18,6 +18,7 @@ import pytest
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.oal.compiler import plan_of, shipped
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import QueryServer
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -73,6 +74,11 @@ class LiveOap:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    return PLAN
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from nicegui import app as pages
 from nicegui import ui
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.ui.api import OapClient
+from skyfarer.ui.api import OapClient, Wanted
 from skyfarer.ui.listing import Question, asked
 from skyfarer.ui.logs import LogsPage
 from skyfarer.ui.map import MapPage
@@ -35,8 +35,11 @@ def create(oap_url: str) -> FastAPI:
     client = OapClient(oap_url)
 
     @ui.page("/")
-    def services(service: str = "") -> None:
-        ServicesPage(client, service).build()
+    def services(
+        service: str = "", instance: str = "", last: str = "", start: str = "", end: str = ""
+    ) -> None:
+        wanted = Wanted(selected=service, instance=instance, window=Window.of(last, start, end))
+        ServicesPage(client, wanted).build()
 
     @ui.page("/map")
     def whole_map(last: str = "", start: str = "", end: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from skyfarer.ui.model import Series, Values
@@ -20,6 +20,7 @@ FONTS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 SO_FAR = "so far"
 _MUTED = "#8792a5"
 _HAIRLINE = "rgba(135,146,165,0.18)"
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _SPARK_WIDTH, _SPARK_HEIGHT = 84, 26
 
 
@@ -42,7 +43,8 @@ LATENCY = Look("Response time", "#9a5fd0", " ms", growing=False)
 
 
 def options(look: Look, minutes: Sequence[datetime], series: Series) -> Options:
-    full, growing = _split(series.values) if look.growing else (series.values, ())
+    counted = look.growing and series.growing
+    full, growing = _split(series.values) if counted else (series.values, ())
     return {
         "animation": False,
         "textStyle": {"fontFamily": FONTS},
@@ -133,18 +135,22 @@ def _tooltip(look: Look) -> Options:
     }
 
 
-def _time_axis(minutes: Sequence[datetime]) -> Options:
+def _time_axis(times: Sequence[datetime]) -> Options:
+    """Minutes by the time of day; hours and days have their date."""
+    step = times[1] - times[0] if len(times) > 1 else timedelta(minutes=1)
+    form = "%H:%M" if step < _HOUR else "%m-%d %H:%M" if step < _DAY else "%m-%d"
+    fives = {":interval": "(index, text) => Number(text.slice(3)) % 5 === 0"}
     return {
         "type": "category",
         "boundaryGap": False,
-        "data": [minute.strftime("%H:%M") for minute in minutes],
+        "data": [one.strftime(form) for one in times],
         "axisTick": {"show": False},
         "axisLine": {"lineStyle": {"color": _HAIRLINE}},
         "axisLabel": {
             "color": _MUTED,
             "fontSize": 11,
             "hideOverlap": True,
-            ":interval": "(index, text) => Number(text.slice(3)) % 5 === 0",
+            **(fives if step < _HOUR else {}),
         },
     }
 

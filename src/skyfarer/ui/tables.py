@@ -19,10 +19,16 @@ class SmallTable:
         self._shown: Sequence[Sequence[str]] | None = None
         self._heads = heads
         self._none = none
-        with box("panel", "small-table", name):
+        with box("panel", "small-table", name) as self.element:
             with box("panel-head"):
-                ui.label(title).classes("panel-title")
+                self._title = ui.label(title).classes("panel-title")
             self._body = box("small-rows")
+
+    def entitle(self, title: str, heads: Sequence[str]) -> None:
+        """As another table, whose rows come next."""
+        if (title, heads) != (self._title.text, self._heads):
+            self._title.set_text(title)
+            self._heads, self._shown = heads, None
 
     def show(self, rows: Sequence[Sequence[str]]) -> None:
         """Each a name and as many figures as there are heads."""

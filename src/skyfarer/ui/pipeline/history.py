@@ -11,6 +11,7 @@ from nicegui import ui
 from skyfarer.ui.boxes import box
 from skyfarer.ui.charts import Look as Colours
 from skyfarer.ui.charts import lines
+from skyfarer.ui.drawn import redraw
 from skyfarer.ui.model import Series
 from skyfarer.ui.pipeline.model import Looks
 
@@ -50,9 +51,7 @@ def _draw(chart: ui.echart, options: dict[str, Any], times: Sequence[datetime]) 
     """With seconds, which the axis of a service's charts does not have."""
     axis = {key: value for key, value in options["xAxis"]["axisLabel"].items() if key[0] != ":"}
     options["xAxis"] |= {"data": [one.strftime("%H:%M:%S") for one in times], "axisLabel": axis}
-    chart.options.clear()
-    chart.options.update(options)
-    chart.update()
+    redraw(chart, options)
 
 
 def _rounded(values: Sequence[float | None]) -> Series:
