@@ -46,11 +46,18 @@ class Page(ABC, Generic[Found]):
     def build(self) -> None:
         ui.add_css(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
         ui.run_javascript(REMEMBERED_THEME)
-        self._header = Header(self.path)
+        self._header = Header(self.path, self._refreshing)
         self._banner = Banner()
         with box("page", tag="main") as self._page:
             self.body()
-        ui.timer(REFRESH_S, self.refresh)
+        self._timer = ui.timer(REFRESH_S, self.refresh)
+
+    def _refreshing(self, by_itself: bool) -> None:
+        """What a reader asks for is still brought at once."""
+        if by_itself:
+            self._timer.activate()
+        else:
+            self._timer.deactivate()
 
     async def refresh(self) -> None:
         try:
