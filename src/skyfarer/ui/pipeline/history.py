@@ -16,6 +16,8 @@ from skyfarer.ui.model import Series
 from skyfarer.ui.pipeline.model import Looks
 
 RATES: Final = Colours("Records a second", "#4a70e8", "", growing=False)
+SECONDS_ROOM_PX: Final = 30
+"""For half of the last label."""
 DELAYS: Final = Colours("Lag and batches", "#9a5fd0", " ms", growing=False)
 
 
@@ -51,6 +53,7 @@ def _draw(chart: ui.echart, options: dict[str, Any], times: Sequence[datetime]) 
     """With seconds, which the axis of a service's charts does not have."""
     axis = {key: value for key, value in options["xAxis"]["axisLabel"].items() if key[0] != ":"}
     options["xAxis"] |= {"data": [one.strftime("%H:%M:%S") for one in times], "axisLabel": axis}
+    options["grid"] = {**options["grid"], "right": SECONDS_ROOM_PX}
     redraw(chart, options)
 
 

@@ -13,7 +13,7 @@ from skyfarer.ui.pipeline import api
 from skyfarer.ui.pipeline.books import Books
 from skyfarer.ui.pipeline.history import History
 from skyfarer.ui.pipeline.model import Look, Looks, rate_text, seconds_text
-from skyfarer.ui.pipeline.panels import Panels, nodes
+from skyfarer.ui.pipeline.panels import Panels, expiry, nodes
 from skyfarer.ui.states import COLLECTOR
 from skyfarer.ui.tables import SmallTable
 
@@ -46,6 +46,7 @@ class PipelinePage(Page[tuple[Status, Look]]):
                 with box("pipeline-side"):
                     self._books = Books()
                     self._nodes = SmallTable("Cluster", "cluster", [""], "no node is known")
+                    self._expiry = SmallTable("Expiry", "expiry", [""])
                 with box("pipeline-side"):
                     self._history = History()
             self._panels = Panels()
@@ -64,6 +65,7 @@ class PipelinePage(Page[tuple[Status, Look]]):
         self._show_figures(look)
         self._books.show(look)
         self._nodes.show(nodes(look))
+        self._expiry.show(expiry(look.ttl))
         self._history.show(self._looks, status.time.now.tzinfo)
         self._panels.show(look)
 

@@ -31,7 +31,6 @@ class Panels:
                 ["received / min", "sent / min", "connections"],
                 NO_SATELLITE,
             )
-            self._ttl = SmallTable("Expiry", "expiry", [""])
             self._records = SmallTable("Records analysed", "outcomes", ["records"], "none yet")
             self._rows = SmallTable("Rows stored", "stored-rows", ["rows"], "none yet")
             self._refused = SmallTable("Refused", "refused", ["messages"], "none")
@@ -39,7 +38,6 @@ class Panels:
 
     def show(self, look: Look) -> None:
         self._satellites.show(_satellites(look))
-        self._ttl.show(_expiry(look.ttl))
         self._records.show(_counted(look.analysis.records))
         self._rows.show(_counted(look.analysis.rows))
         self._refused.show(_counted(look.refused))
@@ -74,7 +72,7 @@ def _roles(first: bool, own: bool) -> list[str]:
     return [*(["this node"] if own else []), *(["deletes what expired"] if first else [])]
 
 
-def _expiry(ttl: Ttl) -> list[Row]:
+def expiry(ttl: Ttl) -> list[Row]:
     days = {"record": ttl.record_days, "metrics": ttl.metrics_days}
     rows: list[Row] = [
         (f"{_KEPT[kept]} are kept", f"{count_text(days[kept])} days") for kept in _KEPT
