@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
 
-from skyfarer.oap.core import ids
 from skyfarer.oap.core.cluster import Node
+from skyfarer.oap.oal.series import SEPARATOR
 from skyfarer.telemetry import table
 from skyfarer.telemetry.ledger import Ledger
+from skyfarer.testing.memory_reader import row_of
 
 LONG = "x" * 1_000_000
 HOSTILE = "<script>alert(1)</script>'\"`${7*7}"
@@ -109,17 +111,37 @@ def test_the_rate_is_that_of_the_books_and_is_drawn(browser, oap):
     browser.wait_for("a drawn lag", lambda: browser.ink(".chart-delays canvas") > 300)
 
 
-def test_satellites_nodes_storage_and_expiry_are_told(browser, oap):
+def put_meters(oap, plan, satellite: str) -> None:
+    """Of an hour to come, too: counters of two pipes that grow every minute, and connections."""
+    now = datetime.now(UTC)
+    for minute in range(-5, 60):
+        names = {"receive": ("all", "abandoned"), "send": ("success", "failure")}
+        grown = {"pipe=logs": 10 * (minute + 5), "pipe=traces": 30 * (minute + 5)}
+        figures = {"satellite_service_grpc_connect_count": {"summation": 8, "count": 2}}
+        for name, statuses in names.items():
+            counters = {
+                f"host-1{SEPARATOR}{pipe}{SEPARATOR}status={status}": number
+                for pipe, number in grown.items()
+                for status in statuses
+            }
+            parts = {"most": counters, "least": counters}
+            figures[f"satellite_service_{name}_event_count"] = parts
+        bucket = int((now + timedelta(minutes=minute)).strftime("%Y%m%d%H%M"))
+        oap.reader.put("ServiceMeter", satellite, bucket, row_of(plan, **figures))
+
+
+def test_satellites_nodes_storage_and_expiry_are_told(browser, oap, plan):
     now = int(time.strftime("%Y%m%d%H%M", time.gmtime()))
     satellite = oap.reader.add_service("edge", ["SO11Y_SATELLITE"])
     oap.reader.add_instance(satellite, "host-1", "", (0, now + 10_000))
     oap.reader.add_instance(satellite, HOSTILE, "", (0, now + 10_000))
     oap.reader.add_instance(satellite, LONG, "", (0, now + 10_000))
-    assert satellite == ids.service_id("edge")
+    put_meters(oap, plan, satellite)
     oap.registry.set(table.OLDEST_DATA_AGE, 2 * 86_400 + 3 * 3_600, kept="record")
     oap.registry.set(table.TTL_LAST_SUCCESS_AGE, 90)
     browser.wait_for("the satellite", lambda: row(browser, "satellites", "edge"))
     assert row(browser, "satellites", "edge").startswith(f"edge · {HOSTILE}, host-1, xxx")
+    browser.wait_for("its figures", lambda: row(browser, "satellites", "edge").endswith("40 40 4"))
     assert "characters more)" in row(browser, "satellites", "edge")
     nodes = [one.split("\n") for one in browser.texts(".cluster .small-row")]
     assert ["10.0.0.1:11800", "deletes what expired"] in nodes

@@ -14,8 +14,8 @@ SATELLITES_MAX: Final = 10
 LAYER: Final = "SO11Y_SATELLITE"
 POINTS: Final = 3
 _METRICS: Final = {
-    "received": "aggregate_labels(satellite_service_receive_event_count, sum)",
-    "sent": "aggregate_labels(satellite_service_send_event_count, sum)",
+    "received": "aggregate_labels(satellite_service_receive_event_count{status='all'}, sum)",
+    "sent": "aggregate_labels(satellite_service_send_event_count{status='success'}, sum)",
     "connections": "satellite_service_grpc_connect_count",
 }
 _NODE: Final = f"""query node {{
