@@ -126,3 +126,11 @@ def test_auto_refresh_stops_and_goes_on(browser, ready):
     browser.click(".refreshing")
     browser.wait_for("no pause", lambda: browser.script(pressed) == "true")
     browser.wait_for("a later time", lambda: browser.text(".time") != stands)
+
+
+def test_the_link_from_a_trace_to_its_logs_asks_for_that_trace(browser, ready, page_url):
+    ready("trace?id=a%26b")
+    link = "return document.querySelector('.list .panel-head a').getAttribute('href')"
+    ready(browser.script(link).lstrip("/"))
+    asked = "return [...document.querySelectorAll('.field-long input')].map((one) => one.value)"
+    browser.wait_for("its id", lambda: "a&b" in browser.script(asked))

@@ -56,7 +56,7 @@ class TracePage(Page[TraceFound]):
         with box("panel", "list") as self._logs_panel:
             with box("panel-head"):
                 ui.label("Logs of this trace").classes("panel-title")
-                self._all_logs = ui.link("All", "/logs?" + urlencode({"trace": self._trace_id}))
+                self._all_logs = ui.link("All", "/logs?" + urlencode({"trace_id": self._trace_id}))
             self._logs = box("log-rows")
         for part in (self._work, self._span_panel, self._logs_panel):
             part.set_visibility(False)
