@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from e2e import environments
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.oal.compiler import plan_of, shipped
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import QueryServer
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -34,21 +36,25 @@ class LiveOap:
 
     def __init__(self) -> None:
         self.reader = MemoryReader()
+        self.registry = Registry()
+        self.health = Health()
+        self.beside: dict[str, Any] = {}
+        """What else the server is given: a test sets it and lets the server come again."""
         self.port = 0
         self._server: QueryServer | None = None
 
     def come(self) -> None:
-        health = Health()
-        health.started()
+        self.health.started()
         self._server = QueryServer(
             socket.create_server(("127.0.0.1", self.port)),
             self.reader,
             self.reader.ledger,
-            health,
-            Registry(),
+            self.health,
+            self.registry,
             SystemClock(),
             UTC,
             plan=PLAN,
+            **self.beside,
         )
         self._server.start()
         self.port = self._server.port
@@ -67,6 +73,11 @@ class LiveOap:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    return PLAN
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,7 @@ def test_no_page_scrolls_sideways(looks: Looks) -> None:
 def test_every_drawing_says_in_words_what_it_shows(looks: Looks) -> None:
     charts, bars = looks["/", 1280, False].drawings, looks["/trace", 1280, False].drawings
     assert len(charts) == 4
-    assert charts[0].startswith("Calls per minute, minute by minute: ")
+    assert charts[0].startswith("Calls per minute over time: ")
     assert "p50 " in charts[2] and "p99 " in charts[2] and " ms, lately " in charts[2]
     assert charts[3].endswith(" %")
     assert looks["/map", 1280, False].drawings == [
@@ -135,10 +135,11 @@ def test_the_tab_key_goes_through_the_top_and_then_through_the_page(
     browser.resize(1280, 900)
     shop_pages.open(browser, "/")
     reached = list[str]()
-    for _ in range(len(PLACES) + 3):
+    for _ in range(len(PLACES) + 5):
         browser.type("body", TAB)
         reached.append(browser.script(_FOCUSED).splitlines()[0])
-    assert reached == [*PLACES.values(), "Light or dark", "gateway", "kafka.shop:9092"]
+    names = [name for name, _ in PLACES.values()]
+    assert reached == [*names, "Auto-refresh", "Keys", "Light or dark", "gateway", "order"]
 
 
 def test_axe_finds_no_fault_where_something_is_open_chosen_or_not_found(

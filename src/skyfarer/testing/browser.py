@@ -18,6 +18,7 @@ from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 T = TypeVar("T")
 
@@ -117,6 +118,11 @@ class Browser:
 
     def type(self, selector: str, text: str) -> None:
         self._started.find_element(By.CSS_SELECTOR, selector).send_keys(text)
+
+    def press(self, *keys: str) -> None:
+        """Keys, wherever the focus is; those without a letter have WebDriver's names: ENTER."""
+        named = [getattr(Keys, key, key) for key in keys]
+        self._started.switch_to.active_element.send_keys(*named)
 
     def script(self, text: str, *arguments: object) -> Any:
         return self._started.execute_script(text, *arguments)

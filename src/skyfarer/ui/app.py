@@ -15,12 +15,14 @@ from nicegui import ui
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.ui import whole_texts
-from skyfarer.ui.api import OapClient
+from skyfarer.ui.api import OapClient, Wanted
 from skyfarer.ui.listing import Question, asked
 from skyfarer.ui.logs import LogsPage
 from skyfarer.ui.map import MapPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
+from skyfarer.ui.pipeline import PipelinePage
+from skyfarer.ui.registry import Lookup, RegistryPage
 from skyfarer.ui.traces import SearchPage, TracePage
 from skyfarer.ui.traces.model import Search
 from skyfarer.ui.window import Window
@@ -38,8 +40,11 @@ def create(oap_url: str) -> FastAPI:
     client = OapClient(oap_url)
 
     @ui.page("/")
-    def services(service: str = "") -> None:
-        ServicesPage(client, service).build()
+    def services(
+        service: str = "", instance: str = "", last: str = "", start: str = "", end: str = ""
+    ) -> None:
+        wanted = Wanted(selected=service, instance=instance, window=Window.of(last, start, end))
+        ServicesPage(client, wanted).build()
 
     @ui.page("/map")
     def whole_map(last: str = "", start: str = "", end: str = "") -> None:
@@ -56,6 +61,14 @@ def create(oap_url: str) -> FastAPI:
     @ui.page("/logs")
     def logs(request: Request) -> None:
         LogsPage(client, asked(Question, request.query_params)).build()
+
+    @ui.page("/pipeline")
+    def pipeline() -> None:
+        PipelinePage(client).build()
+
+    @ui.page("/registry")
+    def registry(request: Request) -> None:
+        RegistryPage(client, Lookup.of(request.query_params)).build()
 
     whole_texts.register()
     # Its bar over requests has no name that could be read aloud, and ours are seldom any.

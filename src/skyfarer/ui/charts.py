@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from skyfarer.ui.model import Series, Values
@@ -24,6 +24,7 @@ INKED = {":color": "getComputedStyle(document.body).getPropertyValue('--muted')"
 _MUTED = "#8792a5"
 _DASHES = ("dotted", "dashed", "solid")
 _HAIRLINE = "rgba(135,146,165,0.18)"
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _SPARK_WIDTH, _SPARK_HEIGHT = 84, 26
 
 
@@ -46,7 +47,8 @@ LATENCY = Look("Response time", "#9a5fd0", " ms", growing=False)
 
 
 def options(look: Look, minutes: Sequence[datetime], series: Series) -> Options:
-    full, growing = _split(series.values) if look.growing else (series.values, ())
+    counted = look.growing and series.growing
+    full, growing = _split(series.values) if counted else (series.values, ())
     return {
         "animation": False,
         "textStyle": {"fontFamily": FONTS},
@@ -65,7 +67,7 @@ def lines(look: Look, minutes: Sequence[datetime], named: Mapping[str, Series]) 
             **_line(look, series.values),
             "name": name,
             "areaStyle": None,
-            "lineStyle": {"width": 2, "color": look.colour, "type": _DASHES[place - len(named)]},
+            "lineStyle": {"width": 2, "color": look.colour, "type": _dash(place, len(named))},
         }
         for place, (name, series) in enumerate(named.items())
     ]
@@ -76,10 +78,14 @@ def lines(look: Look, minutes: Sequence[datetime], named: Mapping[str, Series]) 
     return {**chart, "tooltip": tooltip, "legend": legend, "series": drawn}
 
 
+def _dash(place: int, lines: int) -> str:
+    return _DASHES[max(place - lines, -len(_DASHES))]
+
+
 def spoken(look: Look, named: Mapping[str, Series]) -> str:
-    """The chart in words: of each series the range of its values, and the latest full minute's."""
+    """The chart in words: of each series the range of its values, and the latest full one."""
     said = [_spoken(look, name, series) for name, series in named.items()]
-    return f"{look.name}, minute by minute: {'; '.join(said) or 'nothing yet'}"
+    return f"{look.name} over time: {'; '.join(said) or 'nothing yet'}"
 
 
 def _spoken(look: Look, name: str, series: Series) -> str:
@@ -151,18 +157,22 @@ def _tooltip(look: Look) -> Options:
     }
 
 
-def _time_axis(minutes: Sequence[datetime]) -> Options:
+def _time_axis(times: Sequence[datetime]) -> Options:
+    """Minutes by the time of day; hours and days have their date."""
+    step = times[1] - times[0] if len(times) > 1 else timedelta(minutes=1)
+    form = "%H:%M" if step < _HOUR else "%m-%d %H:%M" if step < _DAY else "%m-%d"
+    fives = {":interval": "(index, text) => Number(text.slice(3)) % 5 === 0"}
     return {
         "type": "category",
         "boundaryGap": False,
-        "data": [minute.strftime("%H:%M") for minute in minutes],
+        "data": [one.strftime(form) for one in times],
         "axisTick": {"show": False},
         "axisLine": {"lineStyle": {"color": _HAIRLINE}},
         "axisLabel": {
             **INKED,
             "fontSize": 11,
             "hideOverlap": True,
-            ":interval": "(index, text) => Number(text.slice(3)) % 5 === 0",
+            **(fives if step < _HOUR else {}),
         },
     }
 

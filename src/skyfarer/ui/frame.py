@@ -50,12 +50,19 @@ class Page(ABC, Generic[Found]):
         ui.run_javascript(REMEMBERED_THEME)
         ui.page_title(f"{name_of(self.path)} · Skyfarer")
         with ui.context.client.layout:
-            self._header = Header(self.path)
+            self._header = Header(self.path, self._refreshing)
         heading(name_of(self.path), 1).classes("unseen")
         self._banner = Banner()
         with box("page") as self._page:
             self.body()
-        ui.timer(REFRESH_S, self.refresh)
+        self._timer = ui.timer(REFRESH_S, self.refresh)
+
+    def _refreshing(self, by_itself: bool) -> None:
+        """What a reader asks for is still brought at once."""
+        if by_itself:
+            self._timer.activate()
+        else:
+            self._timer.deactivate()
 
     async def refresh(self) -> None:
         try:

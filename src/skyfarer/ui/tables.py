@@ -13,13 +13,22 @@ from skyfarer.ui.outside import shown
 class SmallTable:
     """Drawn anew only when its rows have changed."""
 
-    def __init__(self, title: str, name: str, heads: Sequence[str]) -> None:
+    def __init__(
+        self, title: str, name: str, heads: Sequence[str], none: str = "none in this time"
+    ) -> None:
         self._shown: Sequence[Sequence[str]] | None = None
-        self._title, self._heads = title, heads
-        with box("panel", "small-table", name):
+        self._heads = heads
+        self._none = none
+        with box("panel", "small-table", name) as self.element:
             with box("panel-head"):
-                heading(title, 3).classes("panel-title")
+                self._title = heading(title, 3).classes("panel-title")
             self._body = box("small-rows")
+
+    def entitle(self, title: str, heads: Sequence[str]) -> None:
+        """As another table, whose rows come next."""
+        if (title, heads) != (self._title.text, self._heads):
+            self._title.set_text(title)
+            self._heads, self._shown = heads, None
 
     def show(self, rows: Sequence[Sequence[str]]) -> None:
         """Each a name and as many figures as there are heads."""
@@ -30,10 +39,11 @@ class SmallTable:
         with self._body:
             if not rows:
                 self._body.props(remove="role aria-label")
-                ui.label("none in this time").classes("muted small-none")
+                ui.label(self._none).classes("muted small-none")
                 return
-            self._body.props["role"], self._body.props["aria-label"] = "table", self._title
-            self._line(("Name", *self._heads), "muted", "columnheader")
+            self._body.props["role"], self._body.props["aria-label"] = "table", self._title.text
+            if any(self._heads):
+                self._line(("Name", *self._heads), "muted", "columnheader")
             for row in rows:
                 self._line(row, "", "cell")
 
