@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skyfarer.base.clock import SystemClock
+from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.testing import traces
 from skyfarer.wire.messages import KeyStringValuePair, Log, SegmentObject, log
@@ -51,6 +52,7 @@ def fill(town: Town) -> None:
     root.tags.extend(pairs)
     root.logs.append(Log(time=root.startTime, data=pairs))
     town.put(whole)
+    town.put_registered([Inventory(InventoryScope.SERVICE, hostile("registered"))])
     town.put_logs([_log(now_ms - MINUTE_MS, text) for text in (HURT, LONG)])
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from skyfarer.base.clock import SystemClock
+from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.traffic import DemoTraffic
@@ -22,6 +23,8 @@ FILLED = {
     "/traces": ".trace-row",
     "/trace": ".log-row",
     "/logs": ".log-row",
+    "/pipeline": ".expiry .small-row",
+    "/registry": ".registry-name",
 }
 """What is there last of all, once a page shows what it has."""
 
@@ -52,6 +55,7 @@ def fill(town: Town) -> str:
     broken = _failed(traffic, now_ms - MINUTE_MS)
     town.put([*segments, *broken])
     town.put_logs(_logs(next(one for one in broken if one.service == "order")))
+    town.put_registered([Inventory(InventoryScope.SERVICE, "old-shop", node_type=3)])
     return broken[0].traceId
 
 

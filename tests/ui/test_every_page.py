@@ -28,6 +28,8 @@ CONTENT = {
     "/traces": ("POST:/checkout", "GET:/orders/{id}", "page 1"),
     "/trace": ("POST:/checkout", "PostgreSQL/JDBC/execute", "5 failed", "error of the order"),
     "/logs": ("error of the order in lines", "ERROR", "WARN", "INFO", "order"),
+    "/pipeline": ("Accepted 2", "= delivered to storage 2", "Cluster", "Expiry", "balanced"),
+    "/registry": ("old-shop", "page 1"),
 }
 _DARK = "return document.body.classList.contains('body--dark')"
 _SPOKEN = """

@@ -23,6 +23,7 @@ NAMED = {
     "/traces": ["endpoint", "endpoint called"],
     "/trace": ["endpoint", "trace", "service", "called", "exit", "endpoint called"],
     "/logs": ["service"],
+    "/registry": ["registered"],
 }
 ADDRESSES = {
     "/": urlencode({"service": SERVICE}),

@@ -15,11 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import log_contract
+from contracts import inventory_contract, log_contract
 from contracts.storage_contract import TABLE, batch, deltas_of, segment
 from golden.mqe.storing import MERGES
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.entities import ENTITY_COLUMNS
+from skyfarer.oap.core.inventory import Inventory
 from skyfarer.oap.core.storage import Deltas, Heartbeat, Merge
 from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.oal.interpreter import accumulate
@@ -52,6 +53,7 @@ class Town:
             *(socket.create_server(("127.0.0.1", 0)), self.storage, self._ledger, health),
             *(Registry(), SystemClock(), UTC),
             plan=PLAN,
+            inventories=self.storage,
         )
         self._server.start()
 
@@ -78,6 +80,9 @@ class Town:
     def put_logs(self, logs: Sequence[log.LogData]) -> None:
         log_contract.apply(self.storage, *map(_log_row, logs))
         self._told += len(logs)
+
+    def put_registered(self, entries: Sequence[Inventory]) -> None:
+        inventory_contract.apply(self.storage, entries)
 
     def _ledger(self) -> Ledger:
         return Ledger(self._told, self._told, 0, {})

@@ -13,7 +13,7 @@ from skyfarer.ui import fields
 from skyfarer.ui.api import OapClient, Status
 from skyfarer.ui.boxes import box
 from skyfarer.ui.frame import Page, told
-from skyfarer.ui.outside import shown
+from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.registry import api
 from skyfarer.ui.registry.model import KEYWORD_CHARS_MAX, KINDS, OWNED, Entries, Entry, Lookup
 
@@ -111,7 +111,7 @@ def _line(entry: Entry, status: Status, owned: bool) -> None:
     """The OAP has cut a name that is long, and says so in it."""
     with _row(owned):
         ui.label(str(entry.id)).classes("registry-id")
-        ui.label(shown(entry.name)).classes("registry-name")
+        ui.label(shown(entry.name, TEXT_CHARS_MAX)).classes("registry-name")
         if owned:
             ui.label(shown(entry.owner)).classes("registry-owner")
         ui.label(shown(" · ".join(entry.facts))).classes("muted registry-facts")
