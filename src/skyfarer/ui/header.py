@@ -13,14 +13,14 @@ from skyfarer.ui.marks import KEYS, LOGO, PAUSE, THEME
 from skyfarer.ui.model import Ledger, count_text
 
 PLACES = {
-    "/": "Services",
-    "/map": "Map",
-    "/traces": "Traces",
-    "/logs": "Logs",
-    "/pipeline": "Pipeline",
-    "/registry": "Registry",
+    "/": ("Services", "s"),
+    "/map": ("Map", "m"),
+    "/traces": ("Traces", "t"),
+    "/logs": ("Logs", "l"),
+    "/pipeline": ("Pipeline", "p"),
+    "/registry": ("Registry", "r"),
 }
-
+"""Each with its name, and the letter that leads to it after a g."""
 
 _TOGGLE_THEME = """() => {
   const dark = !document.body.classList.contains("body--dark");
@@ -46,11 +46,10 @@ class Header:
                 ui.html(LOGO, sanitize=False).classes("logo")
                 ui.label("Skyfarer").classes("brand-name")
             with box("places", tag="nav").props('aria-label="Pages"'):
-                for place, name in PLACES.items():
+                for place, (name, key) in PLACES.items():
                     here = place == path
                     link = ui.link(name, place).classes("place here" if here else "place")
-                    link.props(f"aria-current={'page' if here else 'false'}")
-                    link.props(f"data-key={_letter(name)}")
+                    link.props(f"aria-current={'page' if here else 'false'} data-key={key}")
             self._ledger = _LedgerLine()
             with box("top-right"):
                 self._pulse = box("pulse", "live")
@@ -59,7 +58,7 @@ class Header:
                 self._button.props("aria-pressed=true").on("click", self._toggle)
                 _button("keys", KEYS, "Keys").on("click", js_handler=OPEN_HELP)
                 _button("theme", THEME, "Light or dark").on("click", js_handler=_TOGGLE_THEME)
-        keys({_letter(name): name for name in PLACES.values()})
+        keys({key: name for name, key in PLACES.values()})
 
     def show(self, status: Status) -> None:
         self._pulse.classes(remove="away")
@@ -77,11 +76,6 @@ class Header:
 
     def away(self) -> None:
         self._pulse.classes(add="away")
-
-
-def _letter(name: str) -> str:
-    """That leads to the page after a g."""
-    return name[0].lower()
 
 
 def _button(name: str, drawn: str, label: str) -> ui.element:
