@@ -48,13 +48,11 @@ async def look(client: OapClient, time: ServerTime) -> Look:
         storage=told["storage"]["provider"] or "",
         memory_bytes={name: one["resident_bytes"] for name, one in told["processes"].items()},
         unwell=_unwell(node["checkHealth"]),
-        nodes=tuple(map(_node, nodes["nodes"])),
+        nodes=tuple(
+            ClusterNode(f"{one['host']}:{one['port']}", one["self"]) for one in nodes["nodes"]
+        ),
         satellites=satellites,
     )
-
-
-def _node(one: Mapping[str, Any]) -> ClusterNode:
-    return ClusterNode(f"{one['host']}:{one['port']}", one["self"])
 
 
 def _ledger(books: Mapping[str, Any]) -> Ledger:

@@ -16,7 +16,7 @@ class Books:
             with box("panel-head"):
                 ui.label("Ledger").classes("panel-title")
                 self._verdict = ui.label().classes("chip verdict")
-            self._rows = box("small-rows").props("role=table aria-label=Ledger")
+            self._rows = box("small-rows")
 
     def show(self, look: Look) -> None:
         if self._shown == (look.ledger, look.dropped):
@@ -45,6 +45,6 @@ class Books:
 
 
 def _line(name: str, number: int, tone: str = "") -> None:
-    with box("small-row", tone).props("role=row"):
-        ui.label(short_text(name)).classes("small-name").props("role=cell")
-        ui.label(f"{number:,}").classes("small-figure").props("role=cell")
+    with box("small-row", tone):
+        ui.label(short_text(name)).classes("small-name")
+        ui.label(f"{number:,}").classes("small-figure")
