@@ -158,6 +158,10 @@ def test_axe_finds_no_fault_where_something_is_open_chosen_or_not_found(
     browser.wait_for("the choices", lambda: browser.text(".q-menu .q-item"))
     # A menu that is open stands over the page, beside its regions.
     found["choices"] = [one for one in axe.faults(browser) if not one.startswith(MENU_REGION)]
+    shop_pages.open(browser, "/map")
+    browser.click(".keys")
+    browser.wait_for("the keys", lambda: browser.text("dialog.help"))
+    found["keys"] = axe.faults(browser)
     for path in (
         "?service=nobody",
         "trace?id=none",

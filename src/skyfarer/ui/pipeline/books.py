@@ -16,7 +16,7 @@ class Books:
             with box("panel-head"):
                 heading("Ledger", 3).classes("panel-title")
                 self._verdict = ui.label().classes("chip verdict")
-            self._rows = box("small-rows")
+            self._rows = box("small-rows").props("role=table aria-label=Ledger")
 
     def show(self, look: Look) -> None:
         if self._shown == (look.ledger, look.dropped):
@@ -45,6 +45,6 @@ class Books:
 
 
 def _line(name: str, number: int, tone: str = "") -> None:
-    with box("small-row", tone):
-        ui.label(shown(name)).classes("small-name")
-        ui.label(f"{number:,}").classes("small-figure")
+    with box("small-row", tone).props("role=row"):
+        ui.label(shown(name)).classes("small-name").props("role=cell")
+        ui.label(f"{number:,}").classes("small-figure").props("role=cell")

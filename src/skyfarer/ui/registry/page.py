@@ -44,7 +44,7 @@ class RegistryPage(Page[tuple[Status, Entries]]):
             field.on_value_change(self._changed)
         self._none = ui.label().classes("state-text missing")
         with box("panel", "list") as self._panel:
-            self._rows = box("list-rows", "registry-rows")
+            self._rows = box("list-rows", "registry-rows").props("role=table aria-label=Registry")
             with box("pages"):
                 self._back = fields.button("‹ Back", lambda: self._turn(-1))
                 self._number = ui.label().classes("muted")
@@ -99,24 +99,27 @@ class RegistryPage(Page[tuple[Status, Entries]]):
 def _heads(owned: bool) -> None:
     owner = ("service",) if owned else ()
     with _row(owned, "registry-heads", "muted"):
-        for head in ("id", "name", *owner, "", "registered", "last seen"):
-            ui.label(head)
+        for head in ("id", "name", *owner, "is", "registered", "last seen"):
+            ui.label(head).props("role=columnheader")
 
 
 def _row(owned: bool, *classes: str) -> ui.element:
-    return box("registry-row", *(["owned"] if owned else []), *classes)
+    return box("registry-row", *(["owned"] if owned else []), *classes).props("role=row")
 
 
 def _line(entry: Entry, status: Status, owned: bool) -> None:
     """The OAP has cut a name that is long, and says so in it."""
+    cells = {
+        "registry-id": str(entry.id),
+        "registry-name": shown(entry.name, TEXT_CHARS_MAX),
+        **({"registry-owner": shown(entry.owner)} if owned else {}),
+        "registry-facts muted": shown(" · ".join(entry.facts)),
+        "registry-time muted born": _when(entry.registered_ms, status),
+        "registry-time muted seen": _when(entry.heartbeat_ms, status),
+    }
     with _row(owned):
-        ui.label(str(entry.id)).classes("registry-id")
-        ui.label(shown(entry.name, TEXT_CHARS_MAX)).classes("registry-name")
-        if owned:
-            ui.label(shown(entry.owner)).classes("registry-owner")
-        ui.label(shown(" · ".join(entry.facts))).classes("muted registry-facts")
-        for what, time_ms in (("born", entry.registered_ms), ("seen", entry.heartbeat_ms)):
-            ui.label(_when(time_ms, status)).classes(f"muted registry-time {what}")
+        for classes, text in cells.items():
+            ui.label(text).classes(classes).props("role=cell")
 
 
 def _when(time_ms: int, status: Status) -> str:
