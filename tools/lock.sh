@@ -14,6 +14,6 @@ for client in agent otel; do
     --no-annotate --custom-compile-command "make lock" "tests/e2e/$client/requirements.in" \
     --output-file "tests/e2e/$client/requirements.lock"
 done
-for client in node_agent old_node_agent; do
-  (cd "tests/e2e/$client" && npm install --silent --package-lock-only --ignore-scripts)
+for client in e2e/node_agent e2e/old_node_agent third_parties/axe; do
+  (cd "tests/$client" && npm install --silent --package-lock-only --ignore-scripts)
 done

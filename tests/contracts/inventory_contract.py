@@ -95,6 +95,25 @@ class InventoryContract:
         for inventory in ONE_OF_EACH:
             assert storage.inventories_since(inventory.scope, 1 << 60, 10) == []
 
+    def test_names_are_found_by_a_part_of_them_in_the_order_of_their_ids(
+        self, storage: Any
+    ) -> None:
+        names = ["Shop", "cart", "SHOPPING", "100%_a'b", self.nul, "ωshop"]
+        apply(storage, [Inventory(SERVICE, name) for name in names])
+
+        def found(keyword: str, offset: int = 0, limit: int = 10) -> list[str]:
+            rows = storage.inventories_found(SERVICE, keyword, offset, limit)
+            assert [row.sequence for row in rows] == sorted(row.sequence for row in rows)
+            return [row.name for row in rows]
+
+        assert found("") == names
+        assert found("shop") == found("SHOP") == ["Shop", "SHOPPING", "ωshop"]
+        assert found("%_a'") == ["100%_a'b"]
+        assert found("s%p") == found("nobody") == []
+        assert found("", offset=1, limit=2) == ["cart", "SHOPPING"]
+        assert found("", offset=9) == []
+        assert storage.inventories_found(ENDPOINT, "", 0, 10) == []
+
     def test_ids_go_on_from_batch_to_batch_and_belong_to_one_thing(self, storage: Any) -> None:
         names = [f"s{number}" for number in range(40)]
         apply(storage, *([Inventory(SERVICE, name)] for name in names[:3]))

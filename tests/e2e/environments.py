@@ -32,9 +32,9 @@ def python(client: str) -> Path:
     return _made(client, HERE / client / "requirements.lock", _make_python) / "bin" / "python"
 
 
-def node_modules(client: str) -> Path:
+def node_modules(client: str, beside: Path = HERE) -> Path:
     """The packages of `client`, for NODE_PATH. Blocks while they are fetched: some seconds."""
-    return _made(client, HERE / client / "package-lock.json", _make_node) / "node_modules"
+    return _made(client, beside / client / "package-lock.json", _make_node) / "node_modules"
 
 
 def node() -> str:

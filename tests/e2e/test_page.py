@@ -69,11 +69,11 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
     browser.stop()
 
 
-def send_half_an_hour(port: int) -> int:
-    """A lively half hour of the demo's shop, all at once; the number of records sent."""
+def send(port: int, minutes: int) -> int:
+    """Lively minutes of the demo's shop, all at once; the number of records sent."""
     traffic, now = DemoTraffic(Random(3), SystemClock()), int(time.time() * 1000)
     payloads: list[bytes] = []
-    for minute in range(MINUTES, -1, -1):
+    for minute in range(minutes, -1, -1):
         lively = TRACES_A_MINUTE + 15 * (minute % 7) - 8 * (minute % 3)
         for number in range(lively):
             at = now - minute * 60_000 - number * 1_000
@@ -88,7 +88,7 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     oap: Oap, satellite_port: int, page_url: str, browser: Browser, tmp_path: Path
 ) -> None:
     before = oap.ledger()
-    sent = send_half_an_hour(satellite_port)
+    sent = send(satellite_port, MINUTES)
     ledger = oap.await_applied(before["accepted"] + sent)
     added = ledger_since(before, ledger)
     assert (added["accepted"], added["dropped"]) == (sent, {})
@@ -113,6 +113,8 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     browser.screenshot(shots / "services.png")
     see_the_map(browser, page_url, shots)
     see_a_failed_trace(browser, page_url, oap, shots)
+    see_the_pipeline(browser, page_url, oap, satellite_port, shots)
+    see_the_registry(browser, page_url, oap)
     assert browser.console_errors() == []
     assert {urlsplit(address).hostname for address in browser.addresses()} <= {"127.0.0.1"}
 
@@ -142,3 +144,44 @@ def see_a_failed_trace(browser: Browser, page_url: str, oap: Oap, shots: Path) -
     browser.click(".fall:has(.fall-bar.failed)")
     browser.wait_for("the span", lambda: "failed" in browser.text(".span"))
     browser.screenshot(shots / "trace.png")
+
+
+def see_the_pipeline(
+    browser: Browser, page_url: str, oap: Oap, satellite_port: int, shots: Path
+) -> None:
+    """What the node says of itself, with every table filled, while more arrives."""
+
+    def rate() -> float:
+        text = browser.text(".figure-rate .figure-value").replace(",", "")
+        return 0.0 if text == "–" else float(text)
+
+    browser.open(f"{page_url}/pipeline")
+    browser.wait_for("a first rate", lambda: browser.text(".figure-rate .figure-value") == "0.0")
+    accepted = oap.ledger()["accepted"] + send(satellite_port, 3)
+    browser.wait_for("a rate", lambda: rate() > 0)
+    oap.await_applied(accepted)
+    browser.wait_for("all of them", lambda: f"{accepted:,}" in browser.text(".books-whole"))
+    told = oap.status("pipeline")
+    books = told["ledger"]
+    assert f"{books['accepted']:,}" in browser.text(".books-whole")
+    assert browser.text(".books .verdict") == "balanced"
+    (node,) = oap.status("cluster/nodes")["nodes"]
+    assert f"{node['host']}:{node['port']}" in browser.text(".cluster")
+    segments = next(row for row in browser.texts(".stored-rows .small-row") if "segment" in row)
+    assert int(segments.split()[-1].replace(",", "")) >= MINUTES * TRACES_A_MINUTE
+    assert "queues of satellites seen" in browser.text(".satellites")
+    assert told["storage"]["provider"] in browser.text(".detail-note")
+    assert " MB" in browser.text(".processes")
+    browser.wait_for("a drawn chart", lambda: browser.ink(".chart-delays canvas") > 300)
+    browser.screenshot(shots / "pipeline.png")
+
+
+def see_the_registry(browser: Browser, page_url: str, oap: Oap) -> None:
+    """What other tests of this OAP have registered, if anything."""
+    rows = oap.status("registry")["rows"]
+    browser.open(f"{page_url}/registry")
+    if rows:
+        browser.wait_for("rows", lambda: browser.text(".registry-name"))
+        assert browser.texts(".registry-name") == [row["name"].strip() for row in rows]
+    else:
+        browser.wait_for("a sentence", lambda: "Nothing is registered" in browser.text(".missing"))

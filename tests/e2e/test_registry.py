@@ -16,14 +16,16 @@ BATCHES_MAX = 3
 
 
 def test_an_id_is_there_within_three_micro_batches(oap: Oap) -> None:
-    async def register() -> None:
+    async def register() -> dict[str, int]:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
-            await Fire(oap.grpc_port).insist(Registry(channel).services, ["in-a-hurry"])
+            return await Fire(oap.grpc_port).insist(Registry(channel).services, ["in-a-hurry"])
 
     eventually(lambda: oap.ledger()["queued"] == 0, 60, "nothing else is on its way")
     before = batches(oap)
-    asyncio.run(register())
+    told = asyncio.run(register())
     assert batches(oap) - before <= BATCHES_MAX
+    [row] = oap.status("registry?keyword=IN-A-HURRY")["rows"]
+    assert {row["name"]: row["id"]} == told
 
 
 def batches(oap: Oap) -> int:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 
+from e2e import environments
 from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.oal.compiler import plan_of, shipped
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.query import QueryServer
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
-from skyfarer.testing.programs import free_port
-
-START_TIMEOUT_S = 60.0
+from ui import shop
+from ui.accessibility import Axe
+from ui.serving import pages_of
+from ui.shop import ShopPages
+from ui.town import Town
 
 AHEAD_MINUTES = 30
 PLAN = plan_of(shipped())
@@ -35,21 +36,25 @@ class LiveOap:
 
     def __init__(self) -> None:
         self.reader = MemoryReader()
+        self.registry = Registry()
+        self.health = Health()
+        self.beside: dict[str, Any] = {}
+        """What else the server is given: a test sets it and lets the server come again."""
         self.port = 0
         self._server: QueryServer | None = None
 
     def come(self) -> None:
-        health = Health()
-        health.started()
+        self.health.started()
         self._server = QueryServer(
             socket.create_server(("127.0.0.1", self.port)),
             self.reader,
             self.reader.ledger,
-            health,
-            Registry(),
+            self.health,
+            self.registry,
             SystemClock(),
             UTC,
             plan=PLAN,
+            **self.beside,
         )
         self._server.start()
         self.port = self._server.port
@@ -70,6 +75,11 @@ class LiveOap:
         return f"http://127.0.0.1:{self.port}"
 
 
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    return PLAN
+
+
 @pytest.fixture(scope="module")
 def oap() -> Iterator[LiveOap]:
     live = LiveOap()
@@ -80,30 +90,8 @@ def oap() -> Iterator[LiveOap]:
 
 @pytest.fixture(scope="module")
 def page_url(oap: LiveOap) -> Iterator[str]:
-    port = free_port()
-    command = f"from skyfarer.ui import run; run({oap.url!r}, '127.0.0.1', {port})"
-    # NiceGUI behaves differently when it believes it runs inside a test; this is the real thing.
-    environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    process = subprocess.Popen([sys.executable, "-c", command], env=environ)
-    url = f"http://127.0.0.1:{port}/"
-    try:
-        _wait_until_served(url, process)
+    with pages_of(oap.url) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _wait_until_served(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline_s = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline_s:
-        assert process.poll() is None, "the page's process ended"
-        try:
-            httpx.get(url, trust_env=False, timeout=5)
-            return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise AssertionError(f"{url} was not served within {START_TIMEOUT_S:g} s")
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +100,25 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     chromium.start()
     yield chromium
     chromium.stop()
+
+
+@pytest.fixture(scope="session")
+def shop_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopPages]:
+    """For tests that only look."""
+    town = Town(tmp_path_factory.mktemp("shop"))
+    town.start()
+    trace_id = shop.fill(town)
+    with pages_of(town.url) as url:
+        yield ShopPages(url, trace_id)
+    town.stop()
+
+
+@pytest.fixture(scope="session")
+def axe() -> Axe:
+    try:
+        return Axe()
+    except environments.MissingError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from skyfarer.ui.listing import Question, asked
 from skyfarer.ui.model import ServerTime
 from skyfarer.ui.traces.model import Search
-from skyfarer.ui.window import MINUTES_MAX, Window
+from skyfarer.ui.window import MINUTES_MAX, POINTS_MAX, Window
 
 NOW = ServerTime(datetime(2026, 11, 15, 12, 7, 31, tzinfo=UTC))
 
@@ -60,3 +60,31 @@ def test_an_address_that_was_mistyped_asks_the_usual():
     }
     assert asked(Search, address) == Search()
     assert asked(Search, {"page": "0", "order": "by luck"}) == Search()
+
+
+@pytest.mark.parametrize(
+    ("last", "step", "count", "first"),
+    [
+        ("30m", "MINUTE", 31, "2026-11-15 1137"),
+        ("6h", "MINUTE", 361, "2026-11-15 0607"),
+        ("1d", "HOUR", 25, "2026-11-14 12"),
+        ("7d", "HOUR", 169, "2026-11-08 12"),
+        ("45d", "DAY", 46, "2026-10-01"),
+    ],
+)
+def test_a_chart_has_the_finest_steps_that_are_not_too_many(last, step, count, first):
+    buckets = Window.of(last).buckets(NOW)
+    assert (buckets.step, len(buckets.times), buckets.growing) == (step, count, True)
+    assert buckets.duration()["start"] == first
+    assert buckets.duration(1)["start"] == buckets.duration()["end"]
+
+
+def test_a_window_that_is_over_has_no_step_in_progress_and_none_has_any_to_come():
+    over = Window.of("", "2026-11-14T08:00", "2026-11-14T09:30").buckets(NOW)
+    assert (len(over.times), over.growing) == (91, False)
+    open_ended = Window.of("", "2026-11-15T12:00", "2026-11-16T00:00").buckets(NOW)
+    assert (open_ended.duration()["end"], open_ended.growing) == ("2026-11-15 1207", True)
+    ages = Window.of("", "2001-01-01T00:00", "2026-11-15T12:00").buckets(NOW)
+    assert (ages.step, len(ages.times)) == ("DAY", POINTS_MAX)
+    future = Window.of("", "2027-01-01T00:00", "2027-01-02T00:00").buckets(NOW)
+    assert len(future.times) == 1

@@ -18,6 +18,7 @@ from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class Browser:
         self._profile = profile
         self._driver: webdriver.Chrome | None = None
         self._addresses: list[str] = []
+        self._message_chars: list[int] = []
 
     def start(self) -> None:
         options = webdriver.ChromeOptions()
@@ -86,6 +88,10 @@ class Browser:
 
     def open(self, url: str) -> None:
         self._started.get(url)
+
+    def forget_files(self) -> None:
+        """The next page is as if it were the first."""
+        self._command("Network.clearBrowserCache")
 
     def url(self) -> str:
         return self._started.current_url
@@ -113,6 +119,11 @@ class Browser:
     def type(self, selector: str, text: str) -> None:
         self._started.find_element(By.CSS_SELECTOR, selector).send_keys(text)
 
+    def press(self, *keys: str) -> None:
+        """Keys, wherever the focus is; those without a letter have WebDriver's names: ENTER."""
+        named = [getattr(Keys, key, key) for key in keys]
+        self._started.switch_to.active_element.send_keys(*named)
+
     def script(self, text: str, *arguments: object) -> Any:
         return self._started.execute_script(text, *arguments)
 
@@ -122,6 +133,11 @@ class Browser:
 
     def screenshot(self, path: Path) -> None:
         self._started.save_screenshot(str(path))
+
+    def save_downloads_to(self, directory: Path) -> None:
+        """Under the names that the page gives them."""
+        where = {"behavior": "allow", "downloadPath": str(directory)}
+        self._command("Browser.setDownloadBehavior", **where)
 
     def wait_for(self, what: str, look: Callable[[], T], timeout_s: float = 30.0) -> T:
         """Looks again until it sees something true; else AssertionError with the page's text."""
@@ -139,13 +155,23 @@ class Browser:
 
     def addresses(self) -> list[str]:
         """Every address asked for over a network since the start: pages, files and sockets."""
+        self._read_network()
+        return [url for url in self._addresses if url.startswith(("http", "ws"))]
+
+    def message_chars(self) -> list[int]:
+        """The length of every message that came over a web socket since the start."""
+        self._read_network()
+        return self._message_chars
+
+    def _read_network(self) -> None:
         for entry in self._log("performance"):
             event = json.loads(entry["message"])["message"]
             if event["method"] == "Network.requestWillBeSent":
                 self._addresses.append(event["params"]["request"]["url"])
             elif event["method"] == "Network.webSocketCreated":
                 self._addresses.append(event["params"]["url"])
-        return [url for url in self._addresses if url.startswith(("http", "ws"))]
+            elif event["method"] == "Network.webSocketFrameReceived":
+                self._message_chars.append(len(event["params"]["response"]["payloadData"]))
 
     def _log(self, kind: str) -> list[dict[str, Any]]:
         driver: Any = self._started  # its get_log has no types

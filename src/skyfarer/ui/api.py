@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
+from skyfarer.ui.kinds import kind_of
 from skyfarer.ui.model import (
-    WINDOW_MINUTES,
     Ledger,
     Overview,
     Series,
@@ -18,12 +18,13 @@ from skyfarer.ui.model import (
     Service,
     Vitals,
 )
+from skyfarer.ui.window import Buckets, Window
 
 TIMEOUT_S = 5.0
 SERVICES_SHOWN_MAX = 40
-POINTS = WINDOW_MINUTES + 1
 LATEST_POINTS = 2
 
+_JSON = {"accept": "application/json"}
 _TIME = "query time { getTimeInfo { timezone currentTimestamp } }"
 _SERVICES = "query services { listServices { id name normal layers } }"
 
@@ -46,10 +47,13 @@ class Status:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a page wants to see: services whose name contains `filter`, and one in full."""
+    """What a page wants to see: services whose name contains `filter`, and one in full, with one of
+    its instances."""
 
     filter: str = ""
     selected: str = ""
+    instance: str = ""
+    window: Window = field(default_factory=Window)
 
 
 class OapClient:
@@ -71,34 +75,42 @@ class OapClient:
         return Status(ServerTime.of(info["currentTimestamp"], info["timezone"]), ledger)
 
     async def services(self) -> list[Service]:
-        """All there are, by name."""
+        """All there are, by name, each name once: what is known for real hides what agents only
+        conjecture under its name."""
         found = await self.graphql(_SERVICES, {})
-        return sorted(map(_service, found["listServices"]), key=lambda service: service.name)
+        named = {one.name: one for one in sorted(map(_service, found["listServices"]), key=_real)}
+        return sorted(named.values(), key=lambda service: service.name)
 
     async def overview(self, time: ServerTime, wanted: Wanted) -> Overview:
         services = await self.services()
         matching = [s for s in services if wanted.filter.lower() in s.name.lower()]
+        matching.sort(key=lambda service: not service.normal)
         shown = matching[:SERVICES_SHOWN_MAX]
         selected = next((s for s in services if s.name == wanted.selected), None)
         if not wanted.selected and shown:
             selected = shown[0]
-        vitals = await self._vitals(time, shown, selected)
-        return Overview(time, shown, len(matching), vitals, selected)
+        buckets = wanted.window.buckets(time)
+        vitals = await self._vitals(buckets, shown, selected)
+        of_time = (buckets.times, buckets.step)
+        return Overview(time, shown, len(matching), vitals, selected, *of_time)
 
     async def _vitals(
-        self, time: ServerTime, shown: Sequence[Service], selected: Service | None
+        self, buckets: Buckets, shown: Sequence[Service], selected: Service | None
     ) -> dict[str, Vitals]:
         asked = list(shown) + [s for s in (selected,) if s is not None and s not in shown]
         if not asked:
             return {}
-        variables: dict[str, Any] = {"window": time.duration(POINTS)}
+        variables: dict[str, Any] = {"window": buckets.duration()}
         for number, service in enumerate(asked):
             variables[f"e{number}"] = {"serviceName": service.name, "normal": service.normal}
-            variables[f"d{number}"] = time.duration(
-                POINTS if service == selected else LATEST_POINTS
+            variables[f"d{number}"] = (
+                buckets.duration() if service == selected else buckets.duration(LATEST_POINTS)
             )
-        data = await self.graphql(_metrics_document(len(asked)), variables)
-        return {service.name: _vitals(data, number) for number, service in enumerate(asked)}
+        data = await self.graphql(_metrics_document(asked), variables)
+        return {
+            service.name: _vitals(data, number, buckets.growing)
+            for number, service in enumerate(asked)
+        }
 
     async def _ledger(self) -> Ledger | None:
         """None where there is none to read: it is one line of the page, not a reason to fail."""
@@ -123,11 +135,26 @@ class OapClient:
         assert isinstance(data, dict)
         return data
 
-    async def _send(self, method: str, path: str, body: object = None) -> httpx.Response:
+    async def get(self, path: str, asked: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What one of the paths beside GraphQL answers."""
+        response = await self._send("GET", path, asked=asked)
+        answer = _object(response)
+        if response.status_code != httpx.codes.OK:
+            said = [str(error.get("message")) for error in answer.get("errors", [])[:3]]
+            raise OapRefusedError("; ".join(said) or f"HTTP {response.status_code} of {path}")
+        return answer
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        asked: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
         if self._http is None:
             self._http = httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT_S, trust_env=False)
         try:
-            return await self._http.request(method, path, json=body)
+            return await self._http.request(method, path, json=body, params=asked, headers=_JSON)
         except httpx.TimeoutException:
             raise OapAwayError(f"no answer within {TIMEOUT_S:g} s") from None
         except httpx.HTTPError as error:
@@ -144,19 +171,23 @@ def _object(response: httpx.Response) -> dict[str, Any]:
     return answer
 
 
+def _real(service: Service) -> bool:
+    return service.normal
+
+
 def _service(entry: Mapping[str, Any]) -> Service:
     return Service(entry["id"], entry["name"], entry["normal"] is not False, tuple(entry["layers"]))
 
 
-def _metrics_document(services: int) -> str:
+def _metrics_document(services: Sequence[Service]) -> str:
     """Three aliased expressions per service: its calls over the window, its averages over $dN."""
     fields, variables = [], "$window: Duration!"
-    for number in range(services):
+    for number, kind in enumerate(map(kind_of, services)):
         variables += f", $e{number}: Entity!, $d{number}: Duration!"
         fields += [
-            _expression(f"cpm{number}", "service_cpm", number, "window"),
-            _expression(f"resp_time{number}", "service_resp_time", number, f"d{number}"),
-            _expression(f"sla{number}", "service_sla", number, f"d{number}"),
+            _expression(f"cpm{number}", kind.cpm, number, "window"),
+            _expression(f"resp_time{number}", kind.resp_time, number, f"d{number}"),
+            _expression(f"sla{number}", kind.sla, number, f"d{number}"),
         ]
     return f"query vitals({variables}) {{ {' '.join(fields)} }}"
 
@@ -166,10 +197,11 @@ def _expression(alias: str, metric: str, number: int, span: str) -> str:
     return f"{alias}: execExpression({arguments}) {{ results {{ values {{ value }} }} }}"
 
 
-def _vitals(data: Mapping[str, Any], number: int) -> Vitals:
-    return Vitals(*(_series(data[f"{name}{number}"]) for name in ("cpm", "resp_time", "sla")))
+def _vitals(data: Mapping[str, Any], number: int, growing: bool) -> Vitals:
+    metrics = ("cpm", "resp_time", "sla")
+    return Vitals(*(_series(data[f"{name}{number}"], growing) for name in metrics))
 
 
-def _series(result: Mapping[str, Any]) -> Series:
+def _series(result: Mapping[str, Any], growing: bool) -> Series:
     values = [v["value"] for series in result["results"][:1] for v in series["values"]]
-    return Series(tuple(None if value is None else int(value) for value in values))
+    return Series(tuple(None if value is None else int(value) for value in values), growing)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.middleware.gzip import GZipMiddleware
 from nicegui import app as pages
 from nicegui import ui
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.ui.api import OapClient
+from skyfarer.ui import whole_texts
+from skyfarer.ui.api import OapClient, Wanted
 from skyfarer.ui.listing import Question, asked
 from skyfarer.ui.logs import LogsPage
 from skyfarer.ui.map import MapPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
+from skyfarer.ui.pipeline import PipelinePage
+from skyfarer.ui.registry import Lookup, RegistryPage
 from skyfarer.ui.traces import SearchPage, TracePage
 from skyfarer.ui.traces.model import Search
 from skyfarer.ui.window import Window
@@ -26,6 +31,8 @@ log = logging.getLogger(__name__)
 
 # A browser that was away this long finds its page as it left it; later it is drawn anew.
 RECONNECT_TIMEOUT_S = 10.0
+# Of the 2 MB that a new browser fetches: a third of the default's time for a twentieth more bytes.
+COMPRESS_LEVEL = 4
 
 
 def create(oap_url: str) -> FastAPI:
@@ -33,8 +40,11 @@ def create(oap_url: str) -> FastAPI:
     client = OapClient(oap_url)
 
     @ui.page("/")
-    def services(service: str = "") -> None:
-        ServicesPage(client, service).build()
+    def services(
+        service: str = "", instance: str = "", last: str = "", start: str = "", end: str = ""
+    ) -> None:
+        wanted = Wanted(selected=service, instance=instance, window=Window.of(last, start, end))
+        ServicesPage(client, wanted).build()
 
     @ui.page("/map")
     def whole_map(last: str = "", start: str = "", end: str = "") -> None:
@@ -52,6 +62,17 @@ def create(oap_url: str) -> FastAPI:
     def logs(request: Request) -> None:
         LogsPage(client, asked(Question, request.query_params)).build()
 
+    @ui.page("/pipeline")
+    def pipeline() -> None:
+        PipelinePage(client).build()
+
+    @ui.page("/registry")
+    def registry(request: Request) -> None:
+        RegistryPage(client, Lookup.of(request.query_params)).build()
+
+    whole_texts.register()
+    # Its bar over requests has no name that could be read aloud, and ours are seldom any.
+    pages.config.quasar_config["loadingBar"]["skipHijack"] = True
     pages.on_shutdown(client.stop)
     application = FastAPI(openapi_url=None)
     ui.run_with(
@@ -64,6 +85,7 @@ def create(oap_url: str) -> FastAPI:
         binding_refresh_interval=None,
         reconnect_timeout=RECONNECT_TIMEOUT_S,
         show_welcome_message=False,
+        gzip_middleware_factory=partial(GZipMiddleware, compresslevel=COMPRESS_LEVEL),
     )
     return application
 

@@ -1,15 +1,16 @@
 """Charts: options for ECharts, and the small line in the list as SVG.
 
-One set of colours serves light and dark: grid and labels are grey with some transparency, the
-tooltip is dark in both. Full minutes are a solid line with a soft area; the minute in progress,
-whose count is still growing, is an open dot beside it, so that it does not look like a fall.
+Labels take the page's muted colour, light or dark, when they are drawn; the grid is grey with some
+transparency and the tooltip dark in both. Full minutes are a solid line with a soft area; the
+minute in progress, whose count is still growing, is an open dot beside it, so that it does not look
+like a fall.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from skyfarer.ui.model import Series, Values
@@ -18,8 +19,12 @@ Options = dict[str, Any]
 
 FONTS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 SO_FAR = "so far"
+INKED = {":color": "getComputedStyle(document.body).getPropertyValue('--muted')"}
+"""The colour of text, for ECharts to find out when it draws."""
 _MUTED = "#8792a5"
+_DASHES = ("dotted", "dashed", "solid")
 _HAIRLINE = "rgba(135,146,165,0.18)"
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _SPARK_WIDTH, _SPARK_HEIGHT = 84, 26
 
 
@@ -42,7 +47,8 @@ LATENCY = Look("Response time", "#9a5fd0", " ms", growing=False)
 
 
 def options(look: Look, minutes: Sequence[datetime], series: Series) -> Options:
-    full, growing = _split(series.values) if look.growing else (series.values, ())
+    counted = look.growing and series.growing
+    full, growing = _split(series.values) if counted else (series.values, ())
     return {
         "animation": False,
         "textStyle": {"fontFamily": FONTS},
@@ -55,21 +61,39 @@ def options(look: Look, minutes: Sequence[datetime], series: Series) -> Options:
 
 
 def lines(look: Look, minutes: Sequence[datetime], named: Mapping[str, Series]) -> Options:
-    """Several series in shades of one colour, the last one strongest, with their names."""
+    """Several series of one colour, the last one solid and others broken, with their names."""
     drawn = [
         {
             **_line(look, series.values),
             "name": name,
             "areaStyle": None,
-            "lineStyle": {"width": 2, "color": look.colour, "opacity": (place + 1) / len(named)},
+            "lineStyle": {"width": 2, "color": look.colour, "type": _dash(place, len(named))},
         }
         for place, (name, series) in enumerate(named.items())
     ]
     chart = options(look, minutes, Series())
     tooltip = {**_tooltip(look), ":formatter": None, "valueFormatter": None}
     tooltip = {key: value for key, value in tooltip.items() if value is not None}
-    legend = {"top": 0, "right": 8, "itemHeight": 6, "textStyle": {"color": _MUTED}}
+    legend = {"top": 0, "right": 8, "itemHeight": 6, "textStyle": {**INKED}}
     return {**chart, "tooltip": tooltip, "legend": legend, "series": drawn}
+
+
+def _dash(place: int, lines: int) -> str:
+    return _DASHES[max(place - lines, -len(_DASHES))]
+
+
+def spoken(look: Look, named: Mapping[str, Series]) -> str:
+    """The chart in words: of each series the range of its values, and the latest full one."""
+    said = [_spoken(look, name, series) for name, series in named.items()]
+    return f"{look.name} over time: {'; '.join(said) or 'nothing yet'}"
+
+
+def _spoken(look: Look, name: str, series: Series) -> str:
+    values = [value for value in series.values if value is not None]
+    if not values:
+        return f"{name} no calls".strip()
+    ends = f"{min(values):,} to {max(values):,}{look.unit}"
+    return f"{name} {ends}, lately {series.current or 0:,}{look.unit}".strip()
 
 
 def _split(values: Values) -> tuple[Values, Values]:
@@ -133,18 +157,22 @@ def _tooltip(look: Look) -> Options:
     }
 
 
-def _time_axis(minutes: Sequence[datetime]) -> Options:
+def _time_axis(times: Sequence[datetime]) -> Options:
+    """Minutes by the time of day; hours and days have their date."""
+    step = times[1] - times[0] if len(times) > 1 else timedelta(minutes=1)
+    form = "%H:%M" if step < _HOUR else "%m-%d %H:%M" if step < _DAY else "%m-%d"
+    fives = {":interval": "(index, text) => Number(text.slice(3)) % 5 === 0"}
     return {
         "type": "category",
         "boundaryGap": False,
-        "data": [minute.strftime("%H:%M") for minute in minutes],
+        "data": [one.strftime(form) for one in times],
         "axisTick": {"show": False},
         "axisLine": {"lineStyle": {"color": _HAIRLINE}},
         "axisLabel": {
-            "color": _MUTED,
+            **INKED,
             "fontSize": 11,
             "hideOverlap": True,
-            ":interval": "(index, text) => Number(text.slice(3)) % 5 === 0",
+            **(fives if step < _HOUR else {}),
         },
     }
 
@@ -156,7 +184,7 @@ def _value_axis() -> Options:
         "minInterval": 1,
         "splitNumber": 3,
         "splitLine": {"lineStyle": {"color": _HAIRLINE}},
-        "axisLabel": {"color": _MUTED, "fontSize": 11},
+        "axisLabel": {**INKED, "fontSize": 11},
     }
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
 from nicegui import ui
 
-from skyfarer.ui.boxes import box
-from skyfarer.ui.charts import CALLS, LATENCY, PERCENTILE, SUCCESS, Look, Options, lines, options
-from skyfarer.ui.dashboard import Dashboard
+from skyfarer.ui.boxes import box, heading
+from skyfarer.ui.charts import CALLS, LATENCY, PERCENTILE, SUCCESS, Look, lines, options, spoken
+from skyfarer.ui.dashboard import Dashboard, Named
+from skyfarer.ui.drawn import drawing, redraw
+from skyfarer.ui.figures import Figure
+from skyfarer.ui.kinds import Kind, Ranking, kind_of
 from skyfarer.ui.model import (
     SLA_WHOLE,
-    WINDOW_MINUTES,
     Overview,
     Series,
     Service,
@@ -21,24 +24,32 @@ from skyfarer.ui.model import (
     latency_text,
     share_text,
 )
+from skyfarer.ui.outside import shown
+from skyfarer.ui.runtime_panel import RuntimePanel
 from skyfarer.ui.tables import SmallTable
 
 
 class ServiceDetail:
-    def __init__(self) -> None:
+    """`choose_instance` is called with the name of one whose runtime is to be shown, `beside` once,
+    to put something beside the name."""
+
+    def __init__(
+        self, choose_instance: Callable[[str], object], beside: Callable[[], object]
+    ) -> None:
         with box("detail", tag="section"):
             with box("detail-head"):
-                self._name = ui.label().classes("detail-name").props("role=heading aria-level=1")
+                self._name = heading("", 2).classes("detail-name")
                 self._layers = ui.label().classes("chip")
                 self._traces = ui.link("Traces", "/traces").classes("detail-link")
                 self._logs = ui.link("Logs", "/logs").classes("detail-link")
                 self._note = ui.label().classes("muted detail-note")
+                beside()
             with box("figures"):
-                self._cpm = _Figure("Calls / min")
-                self._resp_time = _Figure("Response time")
-                self._sla = _Figure("Success rate")
-                self._slowest = _Figure("Slowest 1 %")
-                self._apdex = _Figure("Apdex")
+                self._cpm = Figure("Calls / min")
+                self._resp_time = Figure("Response time")
+                self._sla = Figure("Success rate")
+                self._slowest = Figure("Slowest 1 %")
+                self._apdex = Figure("Apdex")
             with box("charts"):
                 self._calls = _Chart(CALLS, "service_cpm")
                 self._latency = _Chart(LATENCY, "service_resp_time")
@@ -49,39 +60,44 @@ class ServiceDetail:
                 self._busy = SmallTable("Busiest endpoints", "busy-endpoints", ["calls / min"])
                 heads = ["calls / min", "average", "success"]
                 self._instances = SmallTable("Instances", "instances", heads)
+            self._runtime = RuntimePanel(choose_instance)
 
     def show(self, overview: Overview, dashboard: Dashboard | None) -> None:
         service = overview.selected
         if service is None:
             return
         vitals = overview.vitals.get(service.name, Vitals())
-        self._show_head(service, vitals)
+        self._show_head(service, vitals, overview.step)
         self._cpm.show(count_text(vitals.cpm.current))
         self._resp_time.show(latency_text(vitals.resp_time.current), slow=vitals.slow)
         self._sla.show(share_text(vitals.sla.current), failing=vitals.failing)
-        minutes = overview.time.minutes(WINDOW_MINUTES + 1)
-        self._calls.show(options(CALLS, minutes, vitals.cpm))
-        self._latency.show(options(LATENCY, minutes, vitals.resp_time))
-        self._success.show(options(SUCCESS, minutes, _percent(vitals.sla)))
+        kind, times = kind_of(service), overview.times
+        self._calls.show(times, vitals.cpm, kind.cpm)
+        self._latency.show(times, vitals.resp_time, kind.resp_time)
+        self._success.show(times, _percent(vitals.sla), kind.sla)
         if dashboard is not None:
-            self._show_dashboard(minutes, dashboard)
+            self._show_dashboard(times, dashboard, kind)
+            self._runtime.show(times, dashboard)
+            self._instances.element.set_visibility(service.normal)
 
-    def _show_head(self, service: Service, vitals: Vitals) -> None:
-        self._name.set_text(service.name)
-        self._layers.set_text(" · ".join(service.layers))
-        self._note.set_text(_note(vitals))
+    def _show_head(self, service: Service, vitals: Vitals, step: str) -> None:
+        self._name.set_text(shown(service.name))
+        self._layers.set_text(shown(" · ".join(service.layers)))
+        self._note.set_text(_note(vitals, step.lower()))
         for link, page in ((self._traces, "/traces"), (self._logs, "/logs")):
             link.props["href"] = f"{page}?{urlencode({'service': service.name})}"
             link.set_visibility(service.normal)
 
-    def _show_dashboard(self, minutes: list[datetime], dashboard: Dashboard) -> None:
+    def _show_dashboard(self, times: Sequence[datetime], dashboard: Dashboard, kind: Kind) -> None:
         slowest = dashboard.percentiles.get("99", Series())
         self._slowest.show(latency_text(slowest.current))
         self._apdex.show(_apdex(dashboard.apdex.current))
         named = {f"p{p}": series for p, series in dashboard.percentiles.items()}
-        self._percentiles.show(lines(PERCENTILE, minutes, named))
-        self._slow.show([(one.name, latency_text(one.value)) for one in dashboard.slowest])
-        self._busy.show([(one.name, count_text(one.value)) for one in dashboard.busiest])
+        self._percentiles.show_several(times, named, kind.percentile)
+        _rank(self._slow, kind.slow, dashboard.slowest)
+        self._busy.element.set_visibility(kind.busy is not None)
+        if kind.busy is not None:
+            _rank(self._busy, kind.busy, dashboard.busiest)
         self._instances.show(
             [
                 (
@@ -95,10 +111,15 @@ class ServiceDetail:
         )
 
 
-def _note(vitals: Vitals) -> str:
+def _rank(table: SmallTable, ranking: Ranking, found: Iterable[Named]) -> None:
+    table.entitle(ranking.title, [ranking.head])
+    table.show([(one.name, ranking.shown(one.value)) for one in found])
+
+
+def _note(vitals: Vitals, step: str) -> str:
     if vitals.cpm.current is None:
-        return "no calls in the last minute"
-    return "this minute so far" if vitals.cpm.only_begun else "last full minute"
+        return f"no calls in the last {step}"
+    return f"this {step} so far" if vitals.cpm.only_begun else f"last full {step}"
 
 
 def _percent(sla: Series) -> Series:
@@ -109,30 +130,24 @@ def _apdex(value: int | None) -> str:
     return "–" if value is None else f"{value / SLA_WHOLE:.2f}"
 
 
-class _Figure:
-    def __init__(self, title: str) -> None:
-        with box("panel", "figure") as self._panel:
-            ui.label(title).classes("muted")
-            self._value = ui.label("–").classes("figure-value")
-
-    def show(self, text: str, slow: bool = False, failing: bool = False) -> None:
-        self._value.set_text(text)
-        tone = "failing" if failing else "slow" if slow else ""
-        self._panel.classes(remove="slow failing", add=tone)
-
-
 class _Chart:
     """Sends the browser new options only when they differ from what it has."""
 
     def __init__(self, look: Look, metric: str) -> None:
+        self._look = look
         with box("panel", "chart", f"chart-{metric}"):
             with box("panel-head"):
-                ui.label(look.name).classes("panel-title")
-                ui.label(metric).classes("muted metric")
-            self._chart = ui.echart(options(look, [], Series())).classes("canvas")
+                heading(look.name, 3).classes("panel-title")
+                self._metric = ui.label(metric).classes("muted metric")
+            self._chart = drawing(look, options(look, [], Series()))
 
-    def show(self, new: Options) -> None:
-        if new != self._chart.options:
-            self._chart.options.clear()
-            self._chart.options.update(new)
-            self._chart.update()
+    def show(self, times: Sequence[datetime], series: Series, metric: str) -> None:
+        self._metric.set_text(metric)
+        look = self._look
+        redraw(self._chart, options(look, times, series), spoken(look, {"": series}))
+
+    def show_several(
+        self, times: Sequence[datetime], named: Mapping[str, Series], metric: str
+    ) -> None:
+        self._metric.set_text(metric)
+        redraw(self._chart, lines(self._look, times, named), spoken(self._look, named))

@@ -6,14 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 
 from nicegui import ui
 
+from skyfarer.ui.outside import shown
+
 ALL_SERVICES = "All services"
 Field = ui.input | ui.select | ui.number
+_OPTIONS_ALONE = """() => setTimeout(() => {
+  for (const inner of document.querySelectorAll(".q-virtual-scroll__content")) {
+    inner.removeAttribute("tabindex");
+  }
+})"""
+"""A list of options may hold nothing else that can have the focus: Quasar's scrolling part has it
+for no use of ours."""
 
 
 def choice(label: str, options: Mapping[str, str], value: str) -> ui.select:
     """A value that is none of the options, as an address may have it, is the first."""
     chosen = value if value in options else next(iter(options))
-    field = ui.select(dict(options), value=chosen, label=label)
+    field = ui.select(_shown(options), value=chosen, label=label)
+    field.on("popup-show", js_handler=_OPTIONS_ALONE)
     return field.props("dense outlined options-dense").classes("field")
 
 
@@ -23,11 +33,14 @@ def services(value: str) -> ui.select:
 
 def offer(field: ui.select, names: Sequence[str], chosen: str) -> None:
     """The services there are, in place of those that were; the chosen one stays, there or not."""
-    options = {"": ALL_SERVICES} | {name: name for name in names}
-    if chosen:
-        options.setdefault(chosen, chosen)
+    known = dict.fromkeys((*names, *([chosen] if chosen else ())))
+    options = {"": ALL_SERVICES} | _shown({name: name for name in known})
     if options != field.options:
         field.set_options(options, value=chosen)
+
+
+def _shown(options: Mapping[str, str]) -> dict[str, str]:
+    return {value: shown(text) for value, text in options.items()}
 
 
 def number(label: str, value: int | None) -> ui.number:

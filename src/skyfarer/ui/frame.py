@@ -14,11 +14,13 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from skyfarer.ui.api import OapAwayError, OapClient, OapRefusedError, Status
-from skyfarer.ui.boxes import box
-from skyfarer.ui.header import REMEMBERED_THEME, Header
+from skyfarer.ui.boxes import box, heading
+from skyfarer.ui.header import REMEMBERED_THEME, Header, name_of
+from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.states import Banner
 
 REFRESH_S = 2.0
+ID_CHARS_MAX = 1_000
 
 Found = TypeVar("Found")
 
@@ -46,11 +48,21 @@ class Page(ABC, Generic[Found]):
     def build(self) -> None:
         ui.add_css(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
         ui.run_javascript(REMEMBERED_THEME)
-        self._header = Header(self.path)
+        ui.page_title(f"{name_of(self.path)} · Skyfarer")
+        with ui.context.client.layout:
+            self._header = Header(self.path, self._refreshing)
+        heading(name_of(self.path), 1).classes("unseen")
         self._banner = Banner()
-        with box("page", tag="main") as self._page:
+        with box("page") as self._page:
             self.body()
-        ui.timer(REFRESH_S, self.refresh)
+        self._timer = ui.timer(REFRESH_S, self.refresh)
+
+    def _refreshing(self, by_itself: bool) -> None:
+        """What a reader asks for is still brought at once."""
+        if by_itself:
+            self._timer.activate()
+        else:
+            self._timer.deactivate()
 
     async def refresh(self) -> None:
         try:
@@ -70,7 +82,7 @@ class Page(ABC, Generic[Found]):
 
     def _away(self, what: str) -> None:
         left = " What you see is the last it said." if self._known else ""
-        self._banner.say(f"{what} Trying again every {REFRESH_S:g} s.{left}")
+        self._banner.say(f"{shown(what, TEXT_CHARS_MAX)} Trying again every {REFRESH_S:g} s.{left}")
         self._header.away()
         self._page.classes(add="stale")
 
@@ -82,3 +94,8 @@ def told(address: Mapping[str, str]) -> None:
 
 def service_link(name: str) -> str:
     return "/?" + urlencode({"service": name})
+
+
+def trace_link(trace_id: str) -> str:
+    """One whose id is longer than any can be has a link that leads to no trace."""
+    return "/trace?" + urlencode({"id": trace_id[:ID_CHARS_MAX]})

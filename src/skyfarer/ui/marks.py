@@ -23,3 +23,17 @@ THEME = (
     '<circle cx="12" cy="12" r="8.5" fill="none" stroke="currentColor" stroke-width="1.7"/>'
     '<path d="M12 3.5a8.5 8.5 0 0 1 0 17z" fill="currentColor"/></svg>'
 )
+
+PAUSE = (
+    '<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true">'
+    '<path class="going" d="M8.5 5.5v13M15.5 5.5v13" stroke="currentColor" stroke-width="2.4" '
+    'stroke-linecap="round"/>'
+    '<path class="standing" d="M8 5.4v13.2L18.5 12z" fill="currentColor"/></svg>'
+)
+
+KEYS = (
+    '<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true">'
+    '<rect x="2.8" y="6" width="18.4" height="12" rx="2.4" fill="none" stroke="currentColor" '
+    'stroke-width="1.7"/><path d="M6.5 10h1M10 10h1M13.5 10h1M17 10h.5M8 14h8" fill="none" '
+    'stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/></svg>'
+)

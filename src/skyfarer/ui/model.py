@@ -24,20 +24,25 @@ class Service:
 
 @dataclass(frozen=True)
 class Series:
-    """One value per minute up to the minute in progress, which is the last and still growing."""
+    """One value per minute (hour, day). The last is still `growing` where it is the minute in
+    progress."""
 
     values: Values = ()
+    growing: bool = True
 
     @property
     def current(self) -> int | None:
         """The last full minute's value; the one in progress while there is no other."""
+        if not self.growing:
+            return self.values[-1] if self.values else None
         full = self.values[-2] if len(self.values) > 1 else None
         return full if full is not None or not self.values else self.values[-1]
 
     @property
     def only_begun(self) -> bool:
         """Whether all there is to show is the minute in progress."""
-        return bool(self.values) and all(value is None for value in self.values[:-1])
+        begun = self.growing and bool(self.values)
+        return begun and all(value is None for value in self.values[:-1])
 
 
 @dataclass(frozen=True)
@@ -96,13 +101,16 @@ class ServerTime:
 
 @dataclass(frozen=True)
 class Overview:
-    """All that one refresh brought. `shown` are the services with vitals, `total` all there are."""
+    """All that one refresh brought. `shown` are the services with vitals, those that are only
+    conjectured last; `total` is how many there are. `times` are those of every value."""
 
     time: ServerTime
     shown: Sequence[Service]
     total: int
     vitals: Mapping[str, Vitals]
     selected: Service | None
+    times: Sequence[datetime] = ()
+    step: str = "MINUTE"
 
 
 def count_text(value: int | None) -> str:

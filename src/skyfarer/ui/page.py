@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nicegui import ui
 
 from skyfarer.ui.api import OapClient, Status, Wanted
@@ -10,16 +12,19 @@ from skyfarer.ui.dashboard import Dashboard, dashboard
 from skyfarer.ui.detail import ServiceDetail
 from skyfarer.ui.frame import Page, told
 from skyfarer.ui.model import Overview
+from skyfarer.ui.outside import shown
+from skyfarer.ui.picker import Picker
 from skyfarer.ui.services import ServiceList
 from skyfarer.ui.states import Empty
+from skyfarer.ui.window import Window
 
 
 class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     path = "/"
 
-    def __init__(self, client: OapClient, service: str) -> None:
+    def __init__(self, client: OapClient, wanted: Wanted) -> None:
         super().__init__(client)
-        self._wanted = Wanted(selected=service)
+        self._wanted = wanted
 
     def body(self) -> None:
         self._empty = Empty()
@@ -29,7 +34,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
                 self._missing = ui.label().classes("state-text missing")
                 self._detail_box = box("detail-box")
                 with self._detail_box:
-                    self._detail = ServiceDetail()
+                    self._detail = ServiceDetail(self._choose_instance, self._picker)
         for part in (self._empty.element, self._work, self._missing):
             part.set_visibility(False)
 
@@ -38,7 +43,8 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         overview = await self._client.overview(status.time, wanted)
         whole = None
         if overview.selected is not None:
-            whole = await dashboard(self._client, status.time, overview.selected)
+            buckets = wanted.window.buckets(status.time)
+            whole = await dashboard(self._client, buckets, overview.selected, wanted.instance)
         return (overview, whole) if wanted == self._wanted else None
 
     def show(self, both: tuple[Overview, Dashboard | None]) -> None:
@@ -52,14 +58,28 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         missing = anyone and found.selected is None and bool(self._wanted.selected)
         self._missing.set_visibility(missing)
         self._missing.set_text(
-            f"No service is named “{self._wanted.selected}”. Choose one from the list."
+            f"No service is named “{shown(self._wanted.selected)}”. Choose one from the list."
         )
 
-    async def _choose(self, name: str) -> None:
-        self._wanted = Wanted(self._wanted.filter, name)
-        told({"service": name})
-        await self.refresh()
+    def _picker(self) -> None:
+        Picker(self._wanted.window, self._look_at)
+
+    def _choose(self, name: str) -> None:
+        self._want(replace(self._wanted, selected=name, instance=""))
+
+    def _choose_instance(self, name: str) -> None:
+        self._want(replace(self._wanted, instance=name))
+
+    def _look_at(self, window: Window) -> None:
+        self._want(replace(self._wanted, window=window))
 
     async def _search(self, text: str) -> None:
-        self._wanted = Wanted(text, self._wanted.selected)
+        self._wanted = replace(self._wanted, filter=text)
         await self.refresh()
+
+    def _want(self, wanted: Wanted) -> None:
+        """What is chosen is in the address; the usual time need not be."""
+        self._wanted = wanted
+        window = wanted.window.address() if wanted.window != Window() else {}
+        told({"service": wanted.selected, "instance": wanted.instance, **window})
+        ui.timer(0, self.refresh, once=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from nicegui import ui
 
+from skyfarer.ui import fields
 from skyfarer.ui.boxes import box
 from skyfarer.ui.window import CHOICES, Window
 
@@ -23,8 +24,8 @@ class Picker:
             choices[window.last] = f"last {window.last}"
         choices[FIXED] = "from … to …"
         with box("picker"):
-            self._choice = ui.select(choices, value=window.last or FIXED, label="Time")
-            self._choice.props("dense outlined options-dense").on_value_change(self._chosen)
+            self._choice = fields.choice("Time", choices, window.last or FIXED)
+            self._choice.on_value_change(self._chosen)
             with box("picker-fixed") as self._fixed:
                 self._start = _moment("From")
                 self._end = _moment("To")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import box, heading
 
 COLLECTOR = "127.0.0.1:11800"
 
@@ -25,9 +25,7 @@ class Empty:
 
     def __init__(self) -> None:
         with box("state", "empty", tag="section") as self.element:
-            ui.label("Waiting for the first service").classes("state-title").props(
-                "role=heading aria-level=1"
-            )
+            heading("Waiting for the first service", 2).classes("state-title")
             ui.label(
                 f"Point a SkyWalking agent at {COLLECTOR}. Its service shows up here a few seconds "
                 "after the first call."

@@ -16,6 +16,33 @@ _LAST = re.compile("([0-9]{1,5})([mhd])")
 _UNITS = {"m": 1, "h": 60, "d": 1_440}
 _WRITTEN = "%Y-%m-%dT%H:%M"
 _ASKED = "%Y-%m-%d %H%M"
+POINTS_MAX: Final = 500
+"""Values that the OAP gives of one metric."""
+_STEPS: Final = {
+    "MINUTE": (timedelta(minutes=1), _ASKED),
+    "HOUR": (timedelta(hours=1), "%Y-%m-%d %H"),
+    "DAY": (timedelta(days=1), "%Y-%m-%d"),
+}
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """What a chart has a value for: minutes, or hours or days where those would be too many. The
+    last is still `growing` where it is the one in progress."""
+
+    step: str
+    times: tuple[datetime, ...]
+    growing: bool
+
+    def duration(self, last: int = POINTS_MAX) -> dict[str, str]:
+        """Of the last so many of them, as the API wants it."""
+        form = _STEPS[self.step][1]
+        some = self.times[-last:]
+        return {
+            "start": some[0].strftime(form),
+            "end": some[-1].strftime(form),
+            "step": self.step,
+        }
 
 
 @dataclass(frozen=True)
@@ -43,6 +70,19 @@ class Window:
         last = time.now.replace(second=0, microsecond=0)
         return last - timedelta(minutes=self.minutes), last
 
+    def buckets(self, time: ServerTime) -> Buckets:
+        """Those up to the one in progress; of the finest step that has not too many."""
+        start, end = self.between(time)
+        end = max(start, min(end, time.now))
+        for step, (length, _) in _STEPS.items():
+            first, last = _floor(start, step), _floor(end, step)
+            count = (last - first) // length + 1
+            if count <= POINTS_MAX:
+                break
+        count = min(count, POINTS_MAX)
+        times = tuple(last - length * age for age in reversed(range(count)))
+        return Buckets(step, times, growing=last >= _floor(time.now, step))
+
     def duration(self, time: ServerTime) -> dict[str, str]:
         """As the API wants it, in whole minutes."""
         start, end = self.between(time)
@@ -61,6 +101,14 @@ class Window:
             return {"last": self.last}
         start, end = (one.strftime(_WRITTEN) for one in self.fixed)
         return {"start": start, "end": end}
+
+
+def _floor(moment: datetime, step: str) -> datetime:
+    minute = moment.replace(second=0, microsecond=0)
+    if step == "MINUTE":
+        return minute
+    hour = minute.replace(minute=0)
+    return hour if step == "HOUR" else hour.replace(hour=0)
 
 
 def _minute(text: str) -> datetime | None:

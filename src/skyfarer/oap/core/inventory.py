@@ -152,3 +152,8 @@ class InventoryReader(Protocol):
         self, scope: InventoryScope, since_ms: int, limit: int
     ) -> Sequence[Inventory]:
         """Registered, told or mapped at that time or later, the latest of them."""
+
+    def inventories_found(
+        self, scope: InventoryScope, keyword: str, offset: int, limit: int
+    ) -> Sequence[Inventory]:
+        """Those whose name contains the keyword, in any case, by id. An empty one is in all."""

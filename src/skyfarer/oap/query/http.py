@@ -3,6 +3,8 @@
     POST /graphql               {"query", "variables", "operationName"} → 200 with data and errors
     GET  /healthcheck           200 when healthy, 503 when not
     GET  /status/ledger         accepted, delivered, queued, dropped by reason, balanced
+    GET  /status/pipeline       this node's way from agents to storage (`pipeline`)
+    GET  /status/registry       what v2 agents were given ids for (`registry`)
     GET  /status/cluster/nodes  {"nodes": [{"host", "port", "self"}]}, in the order of all
     GET  /status/config/ttl, /debugging/config/dump  how this node is configured (`status`)
     GET, POST /prometheus/api/v1/…  PromQL (`promql.door`)
@@ -40,11 +42,12 @@ from skyfarer.oap.query.promql import Prometheus
 from skyfarer.oap.query.promql import door as promql
 from skyfarer.oap.query.status import JSON, Handler, Status
 from skyfarer.telemetry.health import NOT_STARTED, Health
-from skyfarer.telemetry.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Look = Callable[[Mapping[str, str]], dict[str, Any]]
+"""From the parameters of a request; called by a worker. A QueryError is the request's fault."""
 
 RETRY_AFTER_S = "1"
 STARTING = "the OAP is starting; try again in a moment"
@@ -63,12 +66,13 @@ class Posts(Protocol):
 
 
 class Door:
-    """Runs on the event loop; whatever may block is handed to `workers`."""
+    """Runs on the event loop; whatever may block is handed to `workers`. `looks` are what can be
+    asked for under /status, by name."""
 
     def __init__(
         self,
         engine: Engine,
-        ledger: Callable[[], Ledger],
+        looks: Mapping[str, Look],
         health: Health,
         workers: Executor,
         posts: Posts | None = None,
@@ -77,7 +81,7 @@ class Door:
         prometheus: Prometheus | None = None,
     ) -> None:
         self._engine = engine
-        self._ledger = ledger
+        self._looks = looks
         self._health = health
         self._workers = workers
         self._posts = posts
@@ -91,7 +95,10 @@ class Door:
             routes=[
                 Route("/graphql", self.graphql, methods=["POST"]),
                 Route("/healthcheck", self.healthcheck, methods=["GET"]),
-                Route("/status/ledger", self.ledger, methods=["GET"]),
+                *(
+                    Route(f"/status/{what}", self._looked(what, look), methods=["GET"])
+                    for what, look in self._looks.items()
+                ),
                 *(
                     Route(path, self._once_started(answer), methods=["GET"])
                     for path, answer in (self._status.table() if self._status else {}).items()
@@ -101,6 +108,20 @@ class Door:
                 *self._promql(),
             ]
         )
+
+    def _looked(self, what: str, look: Look) -> Handler:
+        async def answered(http: HttpRequest) -> Response:
+            try:
+                return _json(200, await self._in_worker(lambda: look(http.query_params)))
+            except _NotNowError as refusal:
+                return _refusal(503, refusal)
+            except QueryError as refusal:
+                return _refusal(400, refusal)
+            except Exception:
+                log.exception("the %s could not be read", what)
+                return _refusal(503, QueryError(f"the {what} cannot be read now"))
+
+        return answered
 
     def _promql(self) -> list[Route]:
         if self._prometheus is None:
@@ -148,16 +169,6 @@ class Door:
         return _json(
             200 if score == 0 else 503, {"score": score, "details": self._health.details()}
         )
-
-    async def ledger(self, http: HttpRequest) -> Response:
-        try:
-            ledger = await self._in_worker(self._ledger)
-        except _NotNowError as refusal:
-            return _refusal(503, refusal)
-        except Exception:
-            log.exception("the ledger could not be read")
-            return _refusal(503, QueryError("the ledger cannot be read now"))
-        return _json(200, _ledger(ledger))
 
     async def nodes(self, http: HttpRequest) -> Response:
         if self._health.score() == NOT_STARTED:
@@ -226,16 +237,6 @@ def parse_request(body: bytes, may_change: bool = True) -> Request:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _ledger(ledger: Ledger) -> dict[str, Any]:
-    return {
-        "accepted": ledger.accepted,
-        "delivered": ledger.delivered,
-        "queued": ledger.queued,
-        "dropped": dict(ledger.dropped),
-        "balanced": ledger.balanced,
-    }
 
 
 def _refusal(status: int, refusal: QueryError) -> Response:

@@ -23,9 +23,11 @@ from skyfarer.oap.query import limits
 from skyfarer.oap.query.dashboards import SavedDashboards
 from skyfarer.oap.query.engine import Engine
 from skyfarer.oap.query.expressions.catalogue import Catalogue
-from skyfarer.oap.query.http import Door, Posts
+from skyfarer.oap.query.http import Door, Look, Posts
+from skyfarer.oap.query.pipeline import Pipeline, ledger_view
 from skyfarer.oap.query.promql import Prometheus
 from skyfarer.oap.query.protocol import ImpatientProtocol
+from skyfarer.oap.query.registered import Registered
 from skyfarer.oap.query.resolvers import Resolvers
 from skyfarer.oap.query.retention import DaysKept
 from skyfarer.oap.query.status import Status
@@ -92,7 +94,6 @@ class QueryServer:
     ) -> None:
         self.host, self.port = listener.getsockname()[:2]
         self._listener = listener
-        self._ledger = ledger
         self._health = health
         kept = (inventories, retention, dashboards, tasks)
         resolvers = Resolvers(reader, plan, health, clock, zone, *kept)
@@ -100,6 +101,13 @@ class QueryServer:
         self._prometheus = Prometheus(reader, Catalogue(plan), clock, zone)
         self._posts = posts
         self._status = Status(retention or DaysKept(), configuration or {})
+        pipeline = Pipeline(registry, ledger, clock, configuration or {})
+        self._looks: dict[str, Look] = {
+            "ledger": lambda _: ledger_view(ledger()),
+            "pipeline": lambda _: pipeline.told(),
+        }
+        if inventories is not None:
+            self._looks["registry"] = Registered(inventories).told
         self._tls = tls
         self._nodes = nodes
         self._workers: ThreadPoolExecutor | None = None
@@ -109,7 +117,7 @@ class QueryServer:
     def start(self) -> None:
         self._workers = ThreadPoolExecutor(limits.WORKERS, "query")
         door = Door(
-            *(self._engine, self._ledger, self._health, self._workers),
+            *(self._engine, self._looks, self._health, self._workers),
             posts=self._posts,
             status=self._status,
             nodes=self._nodes,

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 PAGE_ROWS: Final = 50
-TEXT_SHOWN_MAX: Final = 2_000
-"""Characters; a longer text is cut, and says so."""
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skyfarer.ui.charts import FONTS, Options
+from skyfarer.ui.charts import FONTS, INKED, Options
 from skyfarer.ui.map.layout import Place, placed
 from skyfarer.ui.map.model import Call, Map, Node, Vital
 from skyfarer.ui.model import count_text, latency_text, share_text
+from skyfarer.ui.outside import shown
 
 COLUMN_WIDTH, ROW_HEIGHT = 200, 120
 NAME_CHARS_MAX = 28
 _GOOD, _SLOW, _FAILING, _GUESSED = "#4a70e8", "#d18a1b", "#d1481f", "#8792a5"
-_LINE = "rgba(135,146,165,0.75)"
+_LINE = "#8792a5"
 
 
 def options(shown: Map) -> Options:
@@ -31,7 +32,7 @@ def options(shown: Map) -> Options:
                 "scaleLimit": {"min": 0.3, "max": 3},
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 8,
-                "label": {"show": True, "position": "bottom", "color": "#8792a5", "fontSize": 12},
+                "label": {"show": True, "position": "bottom", **INKED, "fontSize": 12},
                 "emphasis": {"focus": "adjacency"},
                 "data": [_node(node, *places[node.id]) for node in shown.nodes],
                 "links": [_link(call, _bend(call, places)) for call in shown.calls],
@@ -56,7 +57,7 @@ def _node(node: Node, column: float, row: float) -> dict[str, Any]:
         "symbolSize": 34 if node.is_real else 26,
         "symbol": "circle" if node.is_real else "roundRect",
         "itemStyle": {"color": _colour(node)},
-        "tooltip": {"formatter": _plain(f"{node.name}\n{facts(node.vital)}")},
+        "tooltip": {"formatter": _plain(f"{shown(node.name)}\n{facts(node.vital)}")},
     }
 
 
@@ -71,12 +72,17 @@ def _link(call: Call, bend: float) -> dict[str, Any]:
     return {
         "source": call.source,
         "target": call.target,
-        "lineStyle": {"color": _FAILING if failing else _LINE, "width": 2, "curveness": bend},
+        "lineStyle": {
+            "color": _FAILING if failing else _LINE,
+            "width": 2,
+            "curveness": bend,
+            "opacity": 1,
+        },
         "tooltip": {"formatter": _plain(facts(call.vital))},
         "label": {
             "show": call.vital.cpm is not None,
             "formatter": count_text(call.vital.cpm),
-            "color": "#8792a5",
+            **INKED,
             "fontSize": 11,
         },
     }
@@ -100,7 +106,8 @@ def _colour(node: Node) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME_CHARS_MAX else f"{name[: NAME_CHARS_MAX - 1]}…"
+    text = shown(name)
+    return text if len(text) <= NAME_CHARS_MAX else f"{text[: NAME_CHARS_MAX - 1]}…"
 
 
 def _plain(text: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from nicegui import events, ui
 
 from skyfarer.ui.api import OapClient, Status
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import box, in_words
 from skyfarer.ui.frame import Page, service_link, told
 from skyfarer.ui.map import chart
 from skyfarer.ui.map.api import whole_map
 from skyfarer.ui.map.model import Call, Map
+from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.window import Window
 
@@ -29,6 +30,7 @@ class MapPage(Page[Map]):
         self._none = ui.label().classes("state-text missing")
         with box("panel", "map") as self._panel:
             self._chart = ui.echart({}, on_point_click=self._clicked).classes("map-canvas")
+            in_words(self._chart, "A map of services")
         with box("panel", "list") as self._list:
             self._calls = box("list-rows")
         for part in (self._panel, self._list):
@@ -49,6 +51,11 @@ class MapPage(Page[Map]):
         hidden = f", {found.hidden} more services are not drawn" if found.hidden else ""
         self._facts.set_text(f"{len(found.nodes)} services, {len(found.calls)} calls{hidden}")
         self._chart.style(f"height: {chart.height(found)}px")
+        in_words(
+            self._chart,
+            f"A map of {len(found.nodes)} services and {len(found.calls)} calls between them, which"
+            " are listed below",
+        )
         self._chart.options.clear()
         self._chart.options.update(chart.options(found))
         self._chart.update()
@@ -72,8 +79,12 @@ class MapPage(Page[Map]):
 def _line(call: Call, names: dict[str, str]) -> None:
     with box("call-row"):
         with box("call-ends"):
-            ui.link(names[call.source], service_link(names[call.source])).classes("call-end")
+            _end(names[call.source])
             ui.label("→").classes("muted")
-            ui.link(names[call.target], service_link(names[call.target])).classes("call-end")
+            _end(names[call.target])
         ui.label("failing" if call.vital.failing else "").classes("chip chip-failing")
         ui.label(chart.facts(call.vital)).classes("muted call-facts")
+
+
+def _end(name: str) -> None:
+    ui.link(shown(name), service_link(name)).classes("call-end")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from urllib.parse import quote
 
 from nicegui import ui
 
 from skyfarer.ui import fields
 from skyfarer.ui.api import Status
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import mark
+from skyfarer.ui.frame import trace_link
 from skyfarer.ui.listing import Listed, ListPage
 from skyfarer.ui.model import latency_text
+from skyfarer.ui.outside import shown
 from skyfarer.ui.traces import api
 from skyfarer.ui.traces.model import ORDERS, STATES, Search, TraceRow
 
@@ -41,10 +42,9 @@ class SearchPage(ListPage[Search, TraceRow]):
 
 def _line(row: TraceRow, status: Status) -> None:
     began = datetime.fromtimestamp(row.start_ms / 1000, status.time.now.tzinfo)
-    target = f"/trace?id={quote(row.trace_id, safe='')}"
-    with ui.link(target=target).classes("trace-row"):
-        box("mark", "mark-failed" if row.is_error else "mark-good")
-        ui.label(row.endpoint).classes("trace-name")
+    with ui.link(target=trace_link(row.trace_id)).classes("trace-row"):
+        mark(row.is_error)
+        ui.label(shown(row.endpoint)).classes("trace-name")
         ui.label("failed" if row.is_error else "").classes("chip chip-failing")
         ui.label(latency_text(row.duration_ms)).classes("trace-duration")
         ui.label(began.strftime("%m-%d %H:%M:%S.%f")[:-3]).classes("muted trace-start")

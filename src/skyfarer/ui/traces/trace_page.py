@@ -9,18 +9,21 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from skyfarer.ui.api import OapClient, Status
-from skyfarer.ui.boxes import box
+from skyfarer.ui.boxes import box, heading, in_words, mark
 from skyfarer.ui.frame import Page
 from skyfarer.ui.logs.api import logs_of_trace
 from skyfarer.ui.logs.model import LogRow
 from skyfarer.ui.logs.rows import log_rows
 from skyfarer.ui.model import count_text, latency_text
+from skyfarer.ui.outside import long_text, shown
 from skyfarer.ui.traces import api
 from skyfarer.ui.traces.model import Span
 from skyfarer.ui.traces.waterfall import Row, Waterfall, laid_out
 
 ROWS_SHOWN_MAX = 400
 INDENTS_MAX = 24
+PAIRS_SHOWN_MAX = 100
+LOGS_SHOWN_MAX = 20
 ROUNDS_BETWEEN = 5
 """Refreshes of the page for one of the trace: spans may still arrive."""
 
@@ -43,9 +46,9 @@ class TracePage(Page[TraceFound]):
 
     def body(self) -> None:
         with box("detail-head"):
-            self._name = ui.label().classes("detail-name").props("role=heading aria-level=1")
+            self._name = heading("", 2).classes("detail-name")
             self._facts = ui.label().classes("muted detail-note")
-        ui.label(self._trace_id).classes("muted metric trace-id")
+        ui.label(shown(self._trace_id)).classes("muted metric trace-id")
         self._none = ui.label().classes("state-text missing")
         with box("trace-work") as self._work:
             with box("panel", "waterfall"):
@@ -55,8 +58,8 @@ class TracePage(Page[TraceFound]):
                 self._span = box("span-body")
         with box("panel", "list") as self._logs_panel:
             with box("panel-head"):
-                ui.label("Logs of this trace").classes("panel-title")
-                self._all_logs = ui.link("All", "/logs?" + urlencode({"trace": self._trace_id}))
+                heading("Logs of this trace", 3).classes("panel-title")
+                self._all_logs = ui.link("All", "/logs?" + urlencode({"trace_id": self._trace_id}))
             self._logs = box("log-rows")
         for part in (self._work, self._span_panel, self._logs_panel):
             part.set_visibility(False)
@@ -76,7 +79,7 @@ class TracePage(Page[TraceFound]):
         rows = found.waterfall.rows
         self._work.set_visibility(bool(rows))
         self._none.set_text("" if rows else self._nothing())
-        self._name.set_text(rows[0].span.name if rows else "No such trace")
+        self._name.set_text(shown(rows[0].span.name) if rows else "No such trace")
         self._facts.set_text(_facts(found) if rows else "")
         self._rows.clear()
         with self._rows:
@@ -102,10 +105,11 @@ class TracePage(Page[TraceFound]):
         with button:
             indent = min(row.depth, INDENTS_MAX) * 14
             with box("fall-name").style(f"padding-left: {indent}px"):
-                box("mark", "mark-failed" if span.is_error else "mark-good")
-                ui.label(span.name).classes("fall-text")
-                ui.label(span.service).classes("muted fall-service")
-            with box("fall-track"):
+                mark(span.is_error)
+                ui.label(shown(span.name)).classes("fall-text")
+                ui.label(shown(span.service)).classes("muted fall-service")
+            with box("fall-track") as track:
+                in_words(track, _placed(row))
                 tone = "failed" if span.is_error else "critical" if row.critical else "quiet"
                 place = f"left: {row.offset * 100:.2f}%; width: {max(row.width * 100, 0.3):.2f}%"
                 box("fall-bar", tone).style(place)
@@ -116,6 +120,11 @@ class TracePage(Page[TraceFound]):
         self._span.clear()
         with self._span:
             _whole(row)
+
+
+def _placed(row: Row) -> str:
+    path = ", on the critical path" if row.critical else ""
+    return f"from {row.offset:.0%} to {row.offset + row.width:.0%} of the trace{path}"
 
 
 def _facts(found: TraceFound) -> str:
@@ -136,7 +145,7 @@ def _facts(found: TraceFound) -> str:
 
 def _whole(row: Row) -> None:
     span = row.span
-    ui.label(span.name).classes("span-name")
+    heading(shown(span.name), 3).classes("span-name")
     facts = {
         "Service": span.service,
         "Instance": span.instance,
@@ -151,21 +160,26 @@ def _whole(row: Row) -> None:
     }
     _table(tuple((name, value) for name, value in facts.items() if value))
     if span.tags:
-        ui.label("Tags").classes("panel-title")
+        heading("Tags", 4).classes("panel-title")
         _table(span.tags)
     _logs(span)
 
 
 def _logs(span: Span) -> None:
-    for log in span.logs:
-        ui.label(f"Log, {max(log.time_ms - span.start_ms, 0):,} ms in").classes("panel-title")
+    for log in span.logs[:LOGS_SHOWN_MAX]:
+        heading(f"Log, {max(log.time_ms - span.start_ms, 0):,} ms in", 4).classes("panel-title")
         _table(log.pairs)
+    if len(span.logs) > LOGS_SHOWN_MAX:
+        hidden = count_text(len(span.logs) - LOGS_SHOWN_MAX)
+        ui.label(f"{hidden} more logs are not shown").classes("muted")
 
 
 def _table(pairs: tuple[tuple[str, str], ...]) -> None:
     with box("facts", tag="dl"):
-        for name, value in pairs:
+        for name, value in pairs[:PAIRS_SHOWN_MAX]:
             with box(tag="dt"):
-                ui.label(name).classes("muted")
+                ui.label(shown(name)).classes("muted fact-name")
             with box(tag="dd"):
-                ui.label(value).classes("fact")
+                long_text(value, "fact")
+    if len(pairs) > PAIRS_SHOWN_MAX:
+        ui.label(f"{count_text(len(pairs) - PAIRS_SHOWN_MAX)} more are not shown").classes("muted")

@@ -55,6 +55,15 @@ class Inventories(ABC):
         query = f"{registry.query(model)} WHERE {latest} >= ? ORDER BY {latest} DESC LIMIT ?"
         return _found(self._cursor(), scope, query, [since_ms, limit])
 
+    def inventories_found(
+        self, scope: InventoryScope, keyword: str, offset: int, limit: int
+    ) -> list[Inventory]:
+        query = (
+            f"{registry.query(INVENTORY_MODELS[scope])} WHERE contains(lower(name), lower(?))"
+            f" ORDER BY {SEQUENCE.name} LIMIT ? OFFSET ?"
+        )
+        return _found(self._cursor(), scope, query, [keyword, limit, offset])
+
 
 def ddl() -> str:
     """The tables, and the lock of every scope standing at the id before the first."""

@@ -62,6 +62,16 @@ class Inventories(ABC):
         with self._reading() as cursor:
             return _found(cursor, scope, query, [since_ms, limit])
 
+    def inventories_found(
+        self, scope: InventoryScope, keyword: str, offset: int, limit: int
+    ) -> list[Inventory]:
+        query = (
+            f"{registry.query(INVENTORY_MODELS[scope])} WHERE strpos(lower(name), lower(%s)) > 0"
+            f" ORDER BY {SEQUENCE.name} LIMIT %s OFFSET %s"
+        )
+        with self._reading() as cursor:
+            return _found(cursor, scope, query, [told(keyword), limit, offset])
+
 
 def ddl() -> str:
     """The tables, and the lock of every scope standing at the id before the first."""
