@@ -9,7 +9,7 @@ in a URL. Everything here is done for whole columns, but for the few tables of a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,15 +22,18 @@ _WRITTEN: Final = {"%": "%25", "\t": "%09", "\n": "%0A"}
 _NONE: Final = pa.scalar(None, pa.string())
 
 
-def _added(one: int, other: int) -> int:
+def _added(one: Any, other: Any) -> Any:
+    if isinstance(one, float):
+        return one + other
     return (one + other + 2**63) % 2**64 - 2**63
 
 
-_BOTH: Final[Mapping[Merge, Callable[[int, int], int]]] = {
+BOTH: Final[Mapping[Merge, Callable[[Any, Any], Any]]] = {
     Merge.SUM: _added,
     Merge.MAX: max,
     Merge.MIN: min,
 }
+"""How two numbers, or two values of a table's key, become one."""
 
 
 def written(tables: pa.ChunkedArray) -> pa.Array:
@@ -63,7 +66,7 @@ def read(texts: pa.Array) -> pa.MapArray:
 
 def table(text: str, merge: Merge) -> dict[str, int]:
     found: dict[str, int] = {}
-    both = _BOTH[merge]
+    both = BOTH[merge]
     for line in text.rstrip("\n").split("\n"):
         key, _, digits = line.partition("\t")
         for plain, instead in reversed(_WRITTEN.items()):
