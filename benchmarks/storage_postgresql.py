@@ -14,7 +14,7 @@ import week
 from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables
+from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables, taking
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -39,6 +39,7 @@ class Postgres:
     def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None:
         """Into the table that a batch has made, past the merge, in the order of time."""
         Batches(self.storage).apply({plan.source: deltas(plan, 1, "first", week.minute_of(day))})
+        self.storage.fold()
         table = f"metrics_endpoint_{week.day_bucket(day)}"
         with self.storage._transaction() as cursor:
             cursor.execute(f"TRUNCATE {table}")
@@ -62,7 +63,8 @@ class Postgres:
         """The rows that the merge brings, copied into a table of the same columns, without a key
         and with that of metrics."""
         (wide,) = metrics.wide(WIDE, stored, minute_buckets(stored.rows, UTC))
-        rows, key = _as_stored(wide.rows), ", PRIMARY KEY (entity_id, time_bucket)"
+        whole = taking.of_all_precisions(wide.rows, wide.columns)
+        rows, key = _as_stored(whole), ", PRIMARY KEY (entity_id, time_bucket)"
         return {
             "bare COPY": self._copy("plain", rows, ""),
             "COPY with a key": self._copy("plain_keyed", rows, key),

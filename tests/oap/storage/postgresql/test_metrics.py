@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from contracts.metrics_contract import SHOP, MetricsContract, address, aliases_of, only
 from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.storage import Analysed, Deltas, Merge
+from skyfarer.oap.oal.plan import COLUMN_CHARS_MAX
 from skyfarer.oap.storage.postgresql import PostgresStorage
 from skyfarer.oap.storage.postgresql.columns import ROOM, SPREAD
 
@@ -193,10 +194,41 @@ def test_a_table_whose_values_are_merged_otherwise_is_refused(storage: PostgresS
 def test_a_name_that_leaves_no_room_for_a_tables_columns_is_refused(
     storage: PostgresStorage,
 ) -> None:
-    name = "k" * 60
+    name = "k" * 62
     rows = deltas_of([delta(**{name: {"a": 1}})], {name: Merge.SUM}, {name: TABLE})
     with pytest.raises(PermanentError, match="cannot be a column of metrics"):
         storage.apply(batch(0, 1, metrics={"Service": rows}))
+
+
+def test_a_name_as_long_as_a_plan_gives_it_is_a_column(storage: PostgresStorage) -> None:
+    table, number = "t" * COLUMN_CHARS_MAX, "n" * COLUMN_CHARS_MAX
+    row = delta(**{table: {"a": 1}, number: 2})
+    merges = {table: Merge.MAX, number: Merge.SUM}
+    rows = deltas_of([row], merges, {table: TABLE})
+    storage.apply(batch(0, 1, metrics={"Service": rows}))
+    storage.fold()
+    storage.apply(batch(1, 2, metrics={"Service": rows}))
+    series = storage.series("Service", SHOP, [table, number], DAY, DAY)
+    assert series == {DAY: {table: {"a": 1}, number: 4}}
+
+
+def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
+    """It had no appended tables, and spelt out what a table merges by."""
+    storage.apply(batch(0, 1, metrics={"Service": tables({"a": 5, "b": 1}, 9, Merge.MAX)}))
+    storage.fold()
+    with storage._transaction() as cursor:
+        cursor.execute(f'ALTER TABLE metrics_service_{DAY} RENAME COLUMN "kinds >" TO "kinds max"')
+        cursor.execute(f"DROP TABLE appended_service_{DAY}")
+        cursor.execute("UPDATE schema_version SET version = 1")
+    storage.stop()
+    with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 2"):
+        storage.start(UTC, install=False)
+    storage.start(UTC)
+    assert stored(storage) == compared(storage) == {"a": 5, "b": 1}
+    storage.apply(batch(1, 2, metrics={"Service": tables({"a": 3, "c": 2}, 9, Merge.MAX)}))
+    assert stored(storage) == {"a": 5, "b": 1, "c": 2}
+    storage.fold()
+    assert stored(storage) == compared(storage) == {"a": 5, "b": 1, "c": 2}
 
 
 def test_aliases_are_read_again_only_when_one_has_changed(storage: PostgresStorage) -> None:

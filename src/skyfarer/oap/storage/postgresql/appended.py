@@ -21,7 +21,7 @@ from pyarrow import csv
 
 from skyfarer.oap.storage.merging import TABLE
 from skyfarer.oap.storage.postgresql import copying, schema, tables
-from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column, split
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 PREFIX: Final = "appended_"
@@ -88,7 +88,7 @@ def taken(
     for name, merge in filter(None, map(split, names)):
         bounds = f"{name}{BOUND}"
         known = [pc.max(rows[bounds]).as_py()] if bounds in names else []
-        stored = f"{name} {merge.value}"
+        stored = f"{name}{MERGES[merge]}"
         columns.append(Column(name, there[stored], merge, *filter(None, known)))
         rows = rows.set_column(rows.schema.get_field_index(stored), name, with_tables(rows[stored]))
     return rows, columns

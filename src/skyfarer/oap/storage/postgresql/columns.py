@@ -1,11 +1,12 @@
 """Columns of metric rows: how each accumulator is stored, and how it takes in another value.
 
               merged (`metrics`)                       appended (`appended`)
-    number    "x" BIGINT or DOUBLE PRECISION           "x sum", of the same type
-    table     "x" TEXT (`tables`), "x sum" INTEGER     "x sum" TEXT, "x keys" INTEGER
+    number    "x" BIGINT or DOUBLE PRECISION           "x +", of the same type
+    table     "x" TEXT (`tables`), "x +" INTEGER       "x +" TEXT, "x #" INTEGER
 
-In place of `sum` it may be `max` or `min`: a reader, who is told nothing but "x", learns from the
-name how appended values are put together. "x keys" is the bound of a table's keys.
+`+` is a sum; in its place it may be `>` for the greatest or `<` for the least: a reader, who is
+told nothing but "x", learns from the name how values are put together. "x #" is the bound of a
+table's keys.
 
 A merged table takes in another by having its text appended: one key may stand in it several times,
 and who reads it puts them together. Its second column has the length of the
@@ -34,14 +35,16 @@ from skyfarer.oap.storage.postgresql.copying import COLLATED
 from skyfarer.oap.storage.postgresql.tables import ENTRY_BYTES_MIN
 
 KEYS: Final = ("entity_id", "time_bucket")
-BOUND: Final = " keys"
+MERGES: Final = {Merge.SUM: " +", Merge.MAX: " >", Merge.MIN: " <"}
+BOUND: Final = " #"
+"""What is added to the names of columns: short, since a name has 63 bytes and a plan uses 60."""
 ROOM: Final = 512
 SPREAD: Final = 255
 """Both in bytes. Rows that grow alike are not all put together by the same batch."""
 _TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute", "row", "batch"))
 _TABLE, _LONG, _DOUBLE = "text", "bigint", "double precision"
 _NAME_BYTES_MAX: Final = 63 - len(BOUND)
-_MERGES: Final = frozenset(merge.value for merge in Merge)
+_BY_SUFFIX: Final = {suffix: merge for merge, suffix in MERGES.items()}
 _LEAST: Final = "(-9223372036854775808)"
 _GREATEST: Final = "9223372036854775807"
 _GREATEST_DOUBLE: Final = "1.7976931348623157e308::float8"
@@ -63,7 +66,7 @@ class Column:
     @property
     def settled(self) -> str:
         """A table's second column; the first where batches append."""
-        return f"{self.name} {self.merge.value}"
+        return f"{self.name}{MERGES[self.merge]}"
 
     def declared(self) -> dict[str, str]:
         """The columns it is, with their types."""
@@ -145,8 +148,8 @@ def _type(rows: pa.Table, name: str) -> str:
 
 def split(appended: str) -> tuple[str, Merge] | None:
     """Which column it is where batches append, and how it merges; None for a key or a bound."""
-    name, _, how = appended.rpartition(" ")
-    return (name, Merge(how)) if name and how in _MERGES else None
+    merge = _BY_SUFFIX.get(appended[-len(BOUND) :])
+    return (appended[: -len(BOUND)], merge) if merge else None
 
 
 def sql_type(declared: str) -> str:

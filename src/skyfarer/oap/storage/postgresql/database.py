@@ -39,6 +39,7 @@ from skyfarer.oap.storage.postgresql.parked import ParkedTables
 from skyfarer.oap.storage.postgresql.reads import Reads
 from skyfarer.oap.storage.postgresql.tasks import AgentTables
 from skyfarer.oap.storage.postgresql.templates import SavedTemplates
+from skyfarer.oap.storage.postgresql.upgrading import upgrade
 from skyfarer.oap.storage.postgresql.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
@@ -112,7 +113,7 @@ class PostgresStorage(
         try:
             with self._transaction() as cursor:
                 if install:
-                    schema.install(cursor, _FIXED)
+                    schema.install(cursor, _FIXED, upgrade)
                 else:
                     schema.check(cursor, _FIXED)
         except BaseException:

@@ -4,10 +4,10 @@ One look at the catalog says which of the wanted columns each table has, and one
 days that are alike in that, which nearly always are all of them: a range of a week costs as many
 ways to the server as that of a day.
 
-    entity_id, time_bucket, batch, <accumulator>, …, "<table> keys"
+    entity_id, time_bucket, batch, <accumulator>, …, "<table> #"
 
 Rows of batch 0 are merged ones, the others were appended; their buckets are of the precision asked
-for. "<table> keys" is the bound of a table, null for merged rows.
+for. "<table> #" is the bound of a table, null for merged rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from skyfarer.oap.core.storage import Merge
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.postgresql.appended import BATCH, appended_to
-from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import table_of
 
@@ -108,7 +108,7 @@ def days_with(
 
 
 def _catalog(cursor: Cursor, tables: Sequence[str], columns: Sequence[str]) -> _Catalog:
-    names = [f"{name} {merge.value}" for name in columns for merge in Merge]
+    names = [f"{name}{merge}" for name in columns for merge in MERGES.values()]
     wanted = [*tables, *map(appended_to, tables)], [KEYS[0], *columns, *names]
     found: _Catalog = {}
     for table, column, of_type in cursor.execute(_CATALOG, wanted).fetchall():
@@ -121,5 +121,5 @@ def _columns(
 ) -> Iterator[Column]:
     """Those that are there; one that no batch has appended merges as nobody asks."""
     for name in (name for name in wanted if name in merged):
-        merges = [one for one in Merge if f"{name} {one.value}" in {**merged, **appended}]
+        merges = [one for one in Merge if f"{name}{MERGES[one]}" in {**merged, **appended}]
         yield Column(name, merged[name], merges[0] if merges else Merge.SUM)

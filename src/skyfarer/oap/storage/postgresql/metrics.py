@@ -30,7 +30,7 @@ from skyfarer.oap.storage.buckets import days_in
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import Numbers, merged
 from skyfarer.oap.storage.postgresql import appended, schema
-from skyfarer.oap.storage.postgresql.columns import KEYS, Column, columns_of, sql_type
+from skyfarer.oap.storage.postgresql.columns import KEYS, MERGES, Column, columns_of, sql_type
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 Tables: TypeAlias = dict[str, dict[str, str]]
@@ -105,8 +105,12 @@ def _ddl(table: str) -> tuple[str, ...]:
         f"""CREATE TABLE {table} (
         entity_id {schema.TEXT}, time_bucket BIGINT, PRIMARY KEY (entity_id, time_bucket))
         WITH (fillfactor = {PAGE_PERCENT})""",
-        f"CREATE INDEX {table}_bucket ON {table} (time_bucket)",
+        index_ddl(table),
     )
+
+
+def index_ddl(table: str) -> str:
+    return f"CREATE INDEX IF NOT EXISTS {table}_bucket ON {table} (time_bucket)"
 
 
 def _add(
@@ -122,7 +126,7 @@ def _add(
 
 def _check_merge(table: str, column: Column, there: Mapping[str, str]) -> None:
     """An accumulator has one column whose name says how it is merged."""
-    merges = [merge for merge in Merge if f"{column.name} {merge.value}" in there]
+    merges = [merge for merge in Merge if f"{column.name}{MERGES[merge]}" in there]
     if merges and merges != [column.merge]:
         raise PermanentError(
             f"column {column.name} of {table} is merged by {merges[0].value}, but a batch brings "

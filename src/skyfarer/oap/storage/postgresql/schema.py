@@ -15,7 +15,7 @@ promise between two that run at once. Nothing is ever dropped here, and no colum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Final
 
@@ -24,7 +24,7 @@ from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
 
 VERSION: Final = 2
-"""1 had metrics in merged tables alone; those stay as they are."""
+"""1 had no appended tables, and other names for columns of metrics (`upgrading`)."""
 RECORD: Final = "record"
 SECOND_MAX: Final = 9999_12_31_23_59_59
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
@@ -74,27 +74,32 @@ CREATE INDEX IF NOT EXISTS endpoint_traffic_service_id ON endpoint_traffic (serv
 """
 
 
-def install(cursor: Cursor, statements: Iterable[str]) -> None:
-    """Makes what is missing of the fixed tables; what is there stays as it is."""
+def install(
+    cursor: Cursor, statements: Iterable[str], upgrade: Callable[[Cursor, int], None]
+) -> None:
+    """Makes what is missing of the fixed tables; what is there stays as it is, but for what
+    `upgrade` does to the tables of an older version."""
     take(cursor, Lock.SCHEMA)
     cursor.execute(VERSION_TABLE)
-    check_version(cursor)
+    version = check_version(cursor)
     for statement in statements:
         cursor.execute(statement, binary=False)  # there may be several in one text
     cursor.execute(
         f"""INSERT INTO schema_version SELECT {VERSION}
         WHERE NOT EXISTS (SELECT FROM schema_version)"""
     )
-    cursor.execute(f"UPDATE schema_version SET version = {VERSION} WHERE version < {VERSION}")
+    if version is not None and version < VERSION:
+        upgrade(cursor, version)
+        cursor.execute(f"UPDATE schema_version SET version = {VERSION}")
 
 
 def check(cursor: Cursor, statements: Iterable[str]) -> None:
-    """RetryableError naming a table that `install` has not made yet."""
+    """RetryableError naming a table, or the version, that `install` has not made yet."""
     named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
     if missing := sorted(named - present(cursor)):
         raise RetryableError(f"table: {missing[0]} does not exist")
     if (version := check_version(cursor)) is None or version < VERSION:
-        raise RetryableError(f"table: schema_version has {version}, {VERSION} does not exist")
+        raise RetryableError(f"the tables are of schema {version}, not yet of {VERSION}")
 
 
 def check_version(cursor: Cursor) -> int | None:
