@@ -20,6 +20,8 @@ from storage_merging import WIDE, Batches, deltas
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from third_parties.postgresql import Server
 
+STOP_S = 10.0
+
 
 class Postgres:
     name = "postgresql"
@@ -31,6 +33,7 @@ class Postgres:
         self.server.start()
         self.storage = PostgresStorage(self.server.database())
         self.storage.start(UTC)
+        self.storage._stop_folding(STOP_S)  # it is called when it is to be measured
 
     def store_segments(self, rows: pa.Table) -> None:
         first = self.storage.applied("week")
@@ -45,6 +48,10 @@ class Postgres:
             cursor.execute(f"TRUNCATE {table}")
             for some in rows:
                 copying.append(cursor, table, _as_stored(some))
+
+    def fold(self) -> None:
+        """As it is done in the background, within seconds."""
+        self.storage.fold()
 
     def settle(self) -> None:
         """As the server's own vacuum would have left it."""
@@ -74,6 +81,7 @@ class Postgres:
         types = {pa.string(): "TEXT", pa.int64(): "BIGINT", pa.int32(): "INTEGER"}
         columns = ", ".join(f'"{field.name}" {types[field.type]}' for field in rows.schema)
         with self.storage._transaction() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {table}")
             cursor.execute(f"CREATE TABLE {table} ({columns}{key})")
 
         def copy() -> None:
@@ -94,5 +102,5 @@ def _as_stored(rows: pa.Table) -> pa.Table:
         if pa.types.is_map(field.type):
             texts = tables.written(rows[field.name])
             rows = rows.set_column(place, field.name, texts)
-            rows = rows.append_column(f"{field.name} sum", pc.binary_length(texts))
+            rows = rows.append_column(f"{field.name} +", pc.binary_length(texts))
     return rows

@@ -14,7 +14,8 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, Entity
 from skyfarer.oap.core.storage import KEYS_MAX, ROWS_MAX
 from skyfarer.oap.storage.merging import merged
-from skyfarer.oap.storage.postgresql.appended import BATCH, read, with_tables
+from skyfarer.oap.storage.postgresql import appended, columnar
+from skyfarer.oap.storage.postgresql.appended import BATCH
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.days import days_with
@@ -44,7 +45,9 @@ class RowReads(ABC):
             for days in days_with(cursor, source, columns, start_bucket, end_bucket):
                 query = f"{days.query(where)} LIMIT {ROWS_MAX + 1}"
                 asked = {**days.range.asked(), "service": service_id}
-                rows = _bounded(read(cursor, query, days.types(), asked), source)
+                with_tables = any(column.is_table for column in days.columns)
+                found_as = appended.read if with_tables else columnar.read
+                rows = _bounded(found_as(cursor, query, days.types(), asked), source)
                 found.append(_one_each(rows, days.columns))
         return _bounded(pa.concat_tables(found, promote_options="default"), source)
 
@@ -68,7 +71,7 @@ def _merged(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
         told = pc.max(rows[f"{column.name}{BOUND}"]).as_py()
         bounds[column.name] = KEYS_MAX if told is None else told
         place = rows.schema.get_field_index(column.name)
-        rows = rows.set_column(place, column.name, with_tables(rows[column.name]))
+        rows = rows.set_column(place, column.name, appended.with_tables(rows[column.name]))
     merges = {column.name: column.merge for column in columns}
     return merged(rows, KEYS, merges, bounds, came=rows[BATCH].to_numpy())
 
