@@ -13,14 +13,14 @@ came first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
 from skyfarer.oap.storage.merging import TABLE
-from skyfarer.oap.storage.postgresql import copying, schema, tables
+from skyfarer.oap.storage.postgresql import columnar, copying, schema, tables
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
@@ -71,27 +71,45 @@ def store(
     copying.append(cursor, appended, pa.table(arrays))
 
 
+class Taken(NamedTuple):
+    rows: pa.Table  # by the plain names of their columns, with their batches
+    columns: list[Column]
+    more: bool  # may be there
+
+
 def taken(
-    cursor: Cursor, appended: str, there: Mapping[str, str], rows_max: int
-) -> tuple[pa.Table, list[Column]]:
-    """Deletes so many of the rows, the oldest first where nothing was deleted yet, and gives them
-    back with what their columns are."""
+    cursor: Cursor, appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int
+) -> Taken:
+    """Deletes so many of the rows, or one that is too long by itself, and gives them back."""
     names = [*KEYS, BATCH, *(name for name in there if name not in (*KEYS, BATCH))]
-    listed = ", ".join(f'"{name}"' for name in names)
-    rows = read(
+    rows = columnar.read_once(
         cursor,
         f"""DELETE FROM {appended} WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM {appended} LIMIT {rows_max})) RETURNING {listed}""",
+            {_some(appended, there, rows_max, bytes_max)}))
+        RETURNING {", ".join(f'"{name}"' for name in names)}""",
         {name: there[name] for name in names},
     )
-    columns = []
+    columns, used = [], 0
     for name, merge in filter(None, map(split, names)):
         bounds = f"{name}{BOUND}"
         known = [pc.max(rows[bounds]).as_py()] if bounds in names else []
         stored = f"{name}{MERGES[merge]}"
         columns.append(Column(name, there[stored], merge, *filter(None, known)))
-        rows = rows.set_column(rows.schema.get_field_index(stored), name, with_tables(rows[stored]))
-    return rows, columns
+        place = rows.schema.get_field_index(stored)
+        used += rows[stored].nbytes if columns[-1].is_table else 0
+        rows = rows.set_column(place, name, with_tables(rows[stored]))
+    return Taken(rows, columns, rows.num_rows >= rows_max or used >= bytes_max)
+
+
+def _some(appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int) -> str:
+    """Where the rows are that are taken at once."""
+    texts = [name for name, of_type in there.items() if of_type == "text" and name not in KEYS]
+    if not texts:
+        return f"SELECT ctid FROM {appended} LIMIT {rows_max}"
+    length = " + ".join(f'coalesce(octet_length("{name}"), 0)' for name in texts)
+    return f"""SELECT place FROM (
+        SELECT ctid AS place, {length} AS own, sum({length}) OVER (ROWS UNBOUNDED PRECEDING) AS used
+        FROM {appended} LIMIT {rows_max}) AS oldest WHERE used - own < {bytes_max}"""
 
 
 def read(

@@ -1,7 +1,7 @@
 """What batches have appended becomes part of the merged rows, every few seconds, in the background.
 
     locked     one node of all folds at a time (`Lock.FOLDING`); the others go on without waiting
-    taken      rows of one appended table are deleted and read, at most ROWS_A_FOLD
+    taken      rows of one appended table are deleted and read, ROWS_A_FOLD at most, then more
     merged     into minutes, hours and days, which take them in (`taking`)
     durable    both in one transaction: whoever reads sees a row in one place, never in both
 
@@ -25,6 +25,7 @@ from typing import Final
 from psycopg.errors import UndefinedTable
 
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.units import MIB
 from skyfarer.oap.storage.postgresql import appended, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import Wide, stored_columns
@@ -34,6 +35,8 @@ FOLD_S: Final = 10.0
 ROWS_MANY: Final = 30_000
 """Of one node and table: then it is folded at once."""
 ROWS_A_FOLD: Final = 100_000
+BYTES_A_FOLD: Final = 64 * MIB
+"""Of the tables in them, as texts."""
 APPENDED_ROWS_MAX: Final = 1_000_000
 log = logging.getLogger(__name__)
 
@@ -71,15 +74,15 @@ class Folding(ABC):
         return folded
 
     def _fold_table(self, table: str) -> int:
-        folded, count = 0, ROWS_A_FOLD
-        while count == ROWS_A_FOLD:
+        folded, more = 0, True
+        while more:
             try:
                 with self._transaction() as cursor:
-                    count = _fold(cursor, table)
+                    count, more = _fold(cursor, table)
             except RetryableError as error:
                 if not isinstance(error.__cause__, UndefinedTable):
                     raise
-                count = 0  # its day has been dropped
+                count, more = 0, False  # its day has been dropped
             folded += count
         self._appended.pop(table, None)
         if folded:
@@ -140,13 +143,14 @@ def _not_empty(cursor: Cursor) -> list[str]:
     return [name for (name,) in cursor.fetchall()]
 
 
-def _fold(cursor: Cursor, table: str) -> int:
-    """How many rows; none where another node is at it."""
+def _fold(cursor: Cursor, table: str) -> tuple[int, bool]:
+    """How many rows, and whether there may be more; none where another node is at it."""
     if not schema.try_to_take(cursor, schema.Lock.FOLDING):
-        return 0
+        return 0, False
     merged = appended.merged_of(table)
     cursor.execute(f"LOCK TABLE {merged} IN ROW EXCLUSIVE MODE")
-    rows, columns = appended.taken(cursor, table, stored_columns(cursor, table), ROWS_A_FOLD)
+    there = stored_columns(cursor, table)
+    rows, columns, more = appended.taken(cursor, table, there, ROWS_A_FOLD, BYTES_A_FOLD)
     if rows.num_rows:
         take_in(cursor, Wide(merged, rows, columns))
-    return int(rows.num_rows)
+    return int(rows.num_rows), more
