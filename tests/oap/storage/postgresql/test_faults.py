@@ -127,6 +127,7 @@ number = storage.applied("queue-a")
 while True:
     tagged = segment(f"s{number}", tags=[f"number={number}"])
     storage.apply(batch(number, number + 1, [tagged], [delta()]))
+    storage.fold()
     number += 1
     print(number, flush=True)
 """

@@ -33,7 +33,7 @@ from skyfarer.oap.storage.postgresql import (
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
 from skyfarer.oap.storage.postgresql.expiry import Expiry
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
-from skyfarer.oap.storage.postgresql.folding import Folding
+from skyfarer.oap.storage.postgresql.folding import FOLD_S, Folding
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
 from skyfarer.oap.storage.postgresql.reads import Reads
@@ -90,11 +90,13 @@ class PostgresStorage(
         pool_size: int = 4,
         metadata_rows_max: int = METADATA_ROWS_MAX,
         read_timeout_s: float = READ_TIMEOUT_S,
+        fold_s: float = FOLD_S,
     ) -> None:
         self._conninfo = conninfo
         self._metadata_rows_max = metadata_rows_max
         self._pool_size = pool_size
         self._read_timeout_s = read_timeout_s
+        self._fold_s = fold_s
         self._applying = threading.Lock()
         self._tables, self._seen = {}, Seen()
         self._readers: _Pool | None = None

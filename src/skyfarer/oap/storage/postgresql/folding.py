@@ -18,8 +18,8 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from psycopg.errors import UndefinedTable
@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 class Folding(ABC):
     """A thread of its own from `_start_folding` to `_stop_folding`."""
 
+    _fold_s: float  # between two turns
     _appended: dict[str, int]  # rows that this node has brought since the last fold, by table
     _fold_wanted: threading.Event
     _folding: threading.Thread | None = None
@@ -75,19 +76,15 @@ class Folding(ABC):
 
     def _fold_table(self, table: str) -> int:
         folded, more = 0, True
-        while more:
-            try:
+        with _until_dropped():
+            while more:
                 with self._transaction() as cursor:
                     count, more = _fold(cursor, table)
-            except RetryableError as error:
-                if not isinstance(error.__cause__, UndefinedTable):
-                    raise
-                count, more = 0, False  # its day has been dropped
-            folded += count
+                folded += count
+            if folded:
+                with self._alone() as cursor:
+                    cursor.execute(f"VACUUM {table}")
         self._appended.pop(table, None)
-        if folded:
-            with self._alone() as cursor:
-                cursor.execute(f"VACUUM {table}")
         return folded
 
     def _brought(self, rows: Mapping[str, int]) -> None:
@@ -117,7 +114,7 @@ class Folding(ABC):
     def _fold_on(self) -> None:
         failing = False
         while not self._folding_ends:
-            self._fold_wanted.wait(FOLD_S)
+            self._fold_wanted.wait(self._fold_s)
             self._fold_wanted.clear()
             if self._folding_ends:
                 return
@@ -130,6 +127,16 @@ class Folding(ABC):
                     text = "appended metrics are not folded, and will be tried again: %s"
                     log.warning(text, error, exc_info=unforeseen)
                 failing = True
+
+
+@contextmanager
+def _until_dropped() -> Iterator[None]:
+    """The end of a day is no failure."""
+    try:
+        yield
+    except RetryableError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
 
 
 def _not_empty(cursor: Cursor) -> list[str]:
