@@ -101,7 +101,7 @@ def _entries(tables: pa.MapArray, groups: Numbers, came: Numbers) -> _Entries:
     return _Entries(
         groups=groups[owners],
         labels=ranks[labels.indices.to_numpy()],
-        values=tables.items.fill_null(0).to_numpy(),
+        values=(tables.items.fill_null(0) if tables.items.null_count else tables.items).to_numpy(),
         texts=labels.dictionary.take(order),
         came=came[owners],
     )

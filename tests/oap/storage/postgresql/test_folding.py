@@ -79,10 +79,12 @@ def test_batches_wait_where_folding_is_behind(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folding, "APPENDED_ROWS_MAX", 2)
-    storage.apply(one(0))
+    for number in range(2):
+        storage.apply(one(number))
+    assert appended(storage) == 2
+    storage.apply(one(2))
     assert appended(storage) == 1
-    storage.apply(one(1))
-    assert appended(storage) == 0
+    agree(storage, 3)
 
 
 def test_much_is_folded_in_pieces(

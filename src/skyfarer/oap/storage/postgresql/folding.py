@@ -46,6 +46,7 @@ class Folding(ABC):
 
     _fold_s: float  # between two turns
     _appended: dict[str, int]  # rows that this node has brought since the last fold, by table
+    _counting: threading.Lock  # of `_appended`
     _fold_wanted: threading.Event
     _folding: threading.Thread | None = None
     _folding_ends: bool = False
@@ -84,21 +85,36 @@ class Folding(ABC):
             if folded:
                 with self._alone() as cursor:
                     cursor.execute(f"VACUUM {table}")
-        self._appended.pop(table, None)
+        with self._counting:
+            self._appended.pop(table, None)
         return folded
+
+    def _await_folding(self) -> None:
+        """Before a batch: RetryableError where there is too much to fold, and it fails."""
+        if self._most_appended() < APPENDED_ROWS_MAX:
+            return
+        try:
+            self.fold()
+        except PermanentError as error:
+            raise RetryableError(
+                f"appended metrics are too many and not folded: {error}"
+            ) from error
 
     def _brought(self, rows: Mapping[str, int]) -> None:
         """By a batch that is durable, to these tables."""
-        for table, count in rows.items():
-            self._appended[table] = self._appended.get(table, 0) + count
-        most = max(self._appended.values(), default=0)
-        if most >= ROWS_MANY:
+        with self._counting:
+            for table, count in rows.items():
+                self._appended[table] = self._appended.get(table, 0) + count
+        if self._most_appended() >= ROWS_MANY:
             self._fold_wanted.set()
-        if most >= APPENDED_ROWS_MAX:
-            self.fold()
+
+    def _most_appended(self) -> int:
+        with self._counting:
+            return max(self._appended.values(), default=0)
 
     def _start_folding(self) -> None:
-        self._appended, self._fold_wanted = {}, threading.Event()
+        self._appended, self._counting = {}, threading.Lock()
+        self._fold_wanted = threading.Event()
         self._folding_ends = False
         self._folding = threading.Thread(target=self._fold_on, name="postgresql-fold", daemon=True)
         self._folding.start()

@@ -54,7 +54,7 @@ def written(tables: pa.ChunkedArray) -> pa.Array:
 
 def read(texts: pa.Array) -> pa.MapArray:
     """The tables again, with a key as often as it stands there; an empty text is a null."""
-    texts = texts.fill_null("")
+    texts = texts.fill_null("") if texts.null_count else texts
     starts = texts.offset + np.arange(len(texts) + 1)
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[starts] if len(texts) else np.zeros(1)
     octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)

@@ -65,6 +65,9 @@ class Writes(RecordWrites):
     def _transaction(self) -> AbstractContextManager[Cursor]: ...
 
     @abstractmethod
+    def _await_folding(self) -> None: ...
+
+    @abstractmethod
     def _brought(self, rows: Mapping[str, int]) -> None: ...
 
     def applied(self, partition: str) -> int:
@@ -91,6 +94,7 @@ class Writes(RecordWrites):
             if deltas.merges
             for one in metrics.wide(source, deltas, buckets)
         ]
+        self._await_folding()
         days = self._make(batch, told, wides)
         self._seen.begin()
         with self._transaction() as cursor:
