@@ -52,9 +52,11 @@ class Merging(Protocol):
 
 
 class Folding(Merging, Protocol):
-    """One that does a part of it later."""
+    """One that does a part of it later; `plain_minutes` inserts the rows that a batch brings."""
 
     def fold(self) -> None: ...
+
+    def plain_minutes(self, brought: Deltas) -> Callable[[], None]: ...
 
 
 def timed(work: Callable[[], None]) -> Spent:
@@ -157,6 +159,22 @@ def folding(merging: Folding, plan: SourcePlan) -> None:
         unit = f"ms a batch, {ENTITIES * BUCKETS} rows of {WIDE}; CPU {whole.cpu_s * 1e3:.0f}"
         figure(name, whole.wall_s * 1e3, unit)
         figure(f"{name}_times", whole.wall_s / least(copied).wall_s, "of bare COPY")
+
+
+def brought(merging: Folding, plan: SourcePlan) -> None:
+    """A batch that brings as many rows as `measure` leaves, beside a COPY of those it brings."""
+    batches, minute = Batches(merging.storage), week.minute_of(0)
+    rows = deltas(plan, ROWS, "many", minute)
+    copy = merging.plain_minutes(rows)
+    copied, applied = list[Spent](), list[Spent]()
+    for _ in range(FOLD_ROUNDS):
+        copied.append(timed(copy))
+        applied.append(timed(partial(batches.apply, {WIDE: rows})))
+        merging.fold()
+    name = f"storage_{merging.name}_brought"
+    figure(name, least(applied).wall_s * 1e3, f"ms, {ROWS} entities of {WIDE} in one batch")
+    times = least(applied).wall_s / least(copied).wall_s
+    figure(f"{name}_times", times, f"of bare COPY of {ROWS} rows of minutes")
 
 
 def _slug(name: str) -> str:

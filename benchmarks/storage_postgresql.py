@@ -77,6 +77,10 @@ class Postgres:
             "COPY with a key": self._copy("plain_keyed", rows, key),
         }
 
+    def plain_minutes(self, brought: Deltas) -> Callable[[], None]:
+        (wide,) = metrics.wide(WIDE, brought, minute_buckets(brought.rows, UTC))
+        return self._copy("plain_minutes", _as_stored(wide.rows), "")
+
     def _copy(self, table: str, rows: pa.Table, key: str) -> Callable[[], None]:
         types = {pa.string(): "TEXT", pa.int64(): "BIGINT", pa.int32(): "INTEGER"}
         columns = ", ".join(f'"{field.name}" {types[field.type]}' for field in rows.schema)

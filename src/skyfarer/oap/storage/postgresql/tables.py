@@ -98,6 +98,7 @@ def table(text: str, merge: Merge) -> dict[str, int]:
 
 
 def _replaced(texts: pa.Array, plain: str, instead: str) -> pa.Array:
-    if not pc.any(pc.match_substring(texts, plain)).as_py():
+    octets = texts.buffers()[2]
+    if octets is None or plain.encode() not in octets.to_pybytes():
         return texts
     return pc.replace_substring(texts, plain, instead)
