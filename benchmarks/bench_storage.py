@@ -48,7 +48,13 @@ def plans() -> dict[str, SourcePlan]:
 def merge(name: str) -> None:
     known = plans()
     with opened(name) as storage:
-        storage_merging.measure(storage, known[storage_merging.WIDE], MERGE_MAX[name])
+        wide = known[storage_merging.WIDE]
+        if isinstance(storage, Postgres):
+            storage_merging.measure(storage, wide, MERGE_MAX[name], storage.fold)
+            storage_merging.folding(storage, wide)
+            storage_merging.brought(storage, wide)
+        else:
+            storage_merging.measure(storage, wide, MERGE_MAX[name])
         storage_merging.small(storage, list(known.values())[:SMALL_SOURCES])
 
 

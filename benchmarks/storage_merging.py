@@ -27,6 +27,8 @@ ROWS: Final = 20_000
 BUCKETS: Final = 3
 ENTITIES: Final = -(-ROWS // BUCKETS)
 ROUNDS: Final = 7
+FOLDED: Final = (1, 4, 10)
+FOLD_ROUNDS: Final = 3
 SMALL_ROWS: Final = 300
 SMALL_ROUNDS: Final = 15
 _NUMBERS: Final = ("layer", "from_layer", "component")
@@ -47,6 +49,14 @@ class Merging(Protocol):
     storage: Writer
 
     def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]: ...
+
+
+class Folding(Merging, Protocol):
+    """One that does a part of it later; `plain_minutes` inserts the rows that a batch brings."""
+
+    def fold(self) -> None: ...
+
+    def plain_minutes(self, brought: Deltas) -> Callable[[], None]: ...
 
 
 def timed(work: Callable[[], None]) -> Spent:
@@ -86,7 +96,7 @@ class Batches:
         self._storage.apply(Analysed("merging", first, self._next, segments, metrics))
 
 
-def rounds(merging: Merging, plan: SourcePlan) -> dict[str, Spent]:
+def rounds(merging: Merging, plan: SourcePlan, between: Callable[[], None]) -> dict[str, Spent]:
     batches, minute = Batches(merging.storage), week.minute_of(0)
     stored = deltas(plan, ENTITIES, "known", minute)
     batches.apply({WIDE: stored})
@@ -99,12 +109,19 @@ def rounds(merging: Merging, plan: SourcePlan) -> dict[str, Spent]:
         for name, rows in (("stored", stored), ("new", new)):
             work = partial(batches.apply, {WIDE: rows})
             spent.setdefault(name, []).append(timed(work))
+        between()
     return {name: least(some) for name, some in spent.items()}
 
 
-def measure(merging: Merging, plan: SourcePlan, times_max: float) -> None:
-    """The first plain insertion is the one that the goal is of."""
-    spent = rounds(merging, plan)
+def measure(
+    merging: Merging,
+    plan: SourcePlan,
+    times_max: float,
+    between: Callable[[], None] = lambda: None,
+) -> None:
+    """The first plain insertion is the one that the goal is of. `between` two rounds is what a
+    storage does later, which `folding` measures."""
+    spent = rounds(merging, plan, between)
     merges = {name: spent.pop(name) for name in ("new", "stored")}
     of = f"{ENTITIES * BUCKETS} rows of {WIDE}"
     for name, one in (*spent.items(), *merges.items()):
@@ -119,6 +136,45 @@ def measure(merging: Merging, plan: SourcePlan, times_max: float) -> None:
                 f"of {plain}, CPU; by the clock {wall:.2f}" if inside else f"of {plain}",
                 at_most=None if number else times_max,
             )
+
+
+def folding(merging: Folding, plan: SourcePlan) -> None:
+    """What a batch costs with its part of what is done in the background: of one batch by itself,
+    the worst there is, and of as many as come between two turns."""
+    batches, minute = Batches(merging.storage), week.minute_of(0)
+    stored = deltas(plan, ENTITIES, "known", minute)
+    (copy, *_), spent = merging.plain(stored).values(), dict[int, list[Spent]]()
+    copied = []
+    for _ in range(FOLD_ROUNDS):
+        copied.append(timed(copy))
+        for count in FOLDED:
+            applied = [timed(partial(batches.apply, {WIDE: stored})) for _ in range(count)]
+            folded = timed(merging.fold)
+            wall_s = sum(one.wall_s for one in (*applied, folded)) / count
+            cpu_s = sum(one.cpu_s for one in (*applied, folded)) / count
+            spent.setdefault(count, []).append(Spent(wall_s, cpu_s))
+    for count, some in spent.items():
+        whole = least(some)
+        name = f"storage_{merging.name}_with_folding_of_{count}"
+        unit = f"ms a batch, {ENTITIES * BUCKETS} rows of {WIDE}; CPU {whole.cpu_s * 1e3:.0f}"
+        figure(name, whole.wall_s * 1e3, unit)
+        figure(f"{name}_times", whole.wall_s / least(copied).wall_s, "of bare COPY")
+
+
+def brought(merging: Folding, plan: SourcePlan) -> None:
+    """A batch that brings as many rows as `measure` leaves, beside a COPY of those it brings."""
+    batches, minute = Batches(merging.storage), week.minute_of(0)
+    rows = deltas(plan, ROWS, "many", minute)
+    copy = merging.plain_minutes(rows)
+    copied, applied = list[Spent](), list[Spent]()
+    for _ in range(FOLD_ROUNDS):
+        copied.append(timed(copy))
+        applied.append(timed(partial(batches.apply, {WIDE: rows})))
+        merging.fold()
+    name = f"storage_{merging.name}_brought"
+    figure(name, least(applied).wall_s * 1e3, f"ms, {ROWS} entities of {WIDE} in one batch")
+    times = least(applied).wall_s / least(copied).wall_s
+    figure(f"{name}_times", times, f"of bare COPY of {ROWS} rows of minutes")
 
 
 def _slug(name: str) -> str:

@@ -14,11 +14,13 @@ import week
 from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables
+from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables, taking
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from third_parties.postgresql import Server
+
+STOP_S = 10.0
 
 
 class Postgres:
@@ -31,6 +33,7 @@ class Postgres:
         self.server.start()
         self.storage = PostgresStorage(self.server.database())
         self.storage.start(UTC)
+        self.storage._stop_folding(STOP_S)  # it is called when it is to be measured
 
     def store_segments(self, rows: pa.Table) -> None:
         first = self.storage.applied("week")
@@ -39,11 +42,16 @@ class Postgres:
     def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None:
         """Into the table that a batch has made, past the merge, in the order of time."""
         Batches(self.storage).apply({plan.source: deltas(plan, 1, "first", week.minute_of(day))})
+        self.storage.fold()
         table = f"metrics_endpoint_{week.day_bucket(day)}"
         with self.storage._transaction() as cursor:
             cursor.execute(f"TRUNCATE {table}")
             for some in rows:
                 copying.append(cursor, table, _as_stored(some))
+
+    def fold(self) -> None:
+        """As it is done in the background, within seconds."""
+        self.storage.fold()
 
     def settle(self) -> None:
         """As the server's own vacuum would have left it."""
@@ -70,16 +78,22 @@ class Postgres:
         """The rows that the merge brings, copied into a table of the same columns, without a key
         and with that of metrics."""
         (wide,) = metrics.wide(WIDE, stored, minute_buckets(stored.rows, UTC))
-        rows, key = _as_stored(wide.rows), ", PRIMARY KEY (entity_id, time_bucket)"
+        whole = taking.of_all_precisions(wide.rows, wide.columns)
+        rows, key = _as_stored(whole), ", PRIMARY KEY (entity_id, time_bucket)"
         return {
             "bare COPY": self._copy("plain", rows, ""),
             "COPY with a key": self._copy("plain_keyed", rows, key),
         }
 
+    def plain_minutes(self, brought: Deltas) -> Callable[[], None]:
+        (wide,) = metrics.wide(WIDE, brought, minute_buckets(brought.rows, UTC))
+        return self._copy("plain_minutes", _as_stored(wide.rows), "")
+
     def _copy(self, table: str, rows: pa.Table, key: str) -> Callable[[], None]:
         types = {pa.string(): "TEXT", pa.int64(): "BIGINT", pa.int32(): "INTEGER"}
         columns = ", ".join(f'"{field.name}" {types[field.type]}' for field in rows.schema)
         with self.storage._transaction() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {table}")
             cursor.execute(f"CREATE TABLE {table} ({columns}{key})")
 
         def copy() -> None:
@@ -100,5 +114,5 @@ def _as_stored(rows: pa.Table) -> pa.Table:
         if pa.types.is_map(field.type):
             texts = tables.written(rows[field.name])
             rows = rows.set_column(place, field.name, texts)
-            rows = rows.append_column(f"{field.name} sum", pc.binary_length(texts))
+            rows = rows.append_column(f"{field.name} +", pc.binary_length(texts))
     return rows

@@ -152,10 +152,11 @@ def expired(table: DayTable) -> bool:
 
 
 def checksums(database: Server) -> dict[DayTable, str]:
-    """Of every table of a day, over all its rows."""
+    """Of every table of a day, over all its rows, with those that are merely appended so far."""
     storage = PostgresStorage(database.conninfo("postgres"))
     storage.start(UTC)
     try:
+        storage.fold()
         tables = storage.day_tables()
     finally:
         storage.stop()

@@ -36,11 +36,13 @@ def merged(
     merges: Mapping[str, Merge],
     bounds: Mapping[str, int] = MappingProxyType({}),
     stored_count: int = 0,
+    came: Numbers | None = None,
 ) -> pa.Table:
     """One row per distinct `keys`, with the columns of `merges`; a null counts as none.
 
-    The first `stored_count` rows are the stored ones: their keys come first where a table has more
-    than its bound.
+    Where a table has more keys than its bound, those stay that came first, and of those that came
+    together the first by text. `came` are numbers of the rows that grow with it; without them the
+    first `stored_count` rows are the stored ones, and the others came together.
     """
     rows = rows.combine_chunks()
     tables = [name for name in merges if rows.schema.field(name).type == TABLE]
@@ -48,18 +50,20 @@ def merged(
     numbered = rows.drop_columns(tables).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
     grouped = numbered.group_by(list(keys), use_threads=False).aggregate([*wanted, (_ROW, "list")])
     groups = _groups(grouped[f"{_ROW}_list"].combine_chunks(), rows.num_rows)
+    if came is None:
+        came = (np.arange(rows.num_rows) >= stored_count).astype(np.int64)
     columns = {name: grouped[name] for name in keys}
     columns |= {name: grouped[f"{name}_{function}"] for name, function in wanted}
     for name in tables:
-        entries = _entries(rows[name].combine_chunks(), groups, stored_count)
+        entries = _entries(rows[name].combine_chunks(), groups, came)
         made = _one_each(entries, merges[name], grouped.num_rows)
-        made = _bounded(made, bounds.get(name, KEYS_MAX), grouped.num_rows)
+        made = _bounded(made, entries, bounds.get(name, KEYS_MAX), grouped.num_rows)
         columns[name] = _tables(made, grouped.num_rows)
     return pa.table(columns)
 
 
-_Merged: TypeAlias = tuple[Numbers, Numbers, npt.NDArray[np.bool_]]
-"""Places in the grid, their values, and whether they are new."""
+_Merged: TypeAlias = tuple[Numbers, Numbers]
+"""Places in the grid, in order, and their values."""
 
 
 class _Entries(NamedTuple):
@@ -69,8 +73,12 @@ class _Entries(NamedTuple):
     groups: Numbers
     labels: Numbers
     values: Numbers
-    new: npt.NDArray[np.bool_]  # that no stored row had
     texts: pa.Array
+    came: Numbers | None = None  # None once they are merged: it is seldom asked
+
+    def places(self) -> Numbers:
+        """In a grid of groups and labels."""
+        return self.groups * max(len(self.texts), 1) + self.labels
 
 
 def _groups(members: pa.ListArray, count: int) -> Numbers:
@@ -80,7 +88,7 @@ def _groups(members: pa.ListArray, count: int) -> Numbers:
     return groups
 
 
-def _entries(tables: pa.MapArray, groups: Numbers, stored_count: int) -> _Entries:
+def _entries(tables: pa.MapArray, groups: Numbers, came: Numbers) -> _Entries:
     rows = np.arange(len(tables))
     if tables.null_count:
         valid = tables.is_valid()
@@ -93,55 +101,51 @@ def _entries(tables: pa.MapArray, groups: Numbers, stored_count: int) -> _Entrie
     return _Entries(
         groups=groups[owners],
         labels=ranks[labels.indices.to_numpy()],
-        values=tables.items.fill_null(0).to_numpy(),
-        new=owners >= stored_count,
+        values=(tables.items.fill_null(0) if tables.items.null_count else tables.items).to_numpy(),
         texts=labels.dictionary.take(order),
+        came=came[owners],
     )
 
 
 def _one_each(entries: _Entries, merge: Merge, groups_count: int) -> _Entries:
     """One a group and label, in the order of groups and labels."""
     width = max(len(entries.texts), 1)
-    places = entries.groups * width + entries.labels
+    places = entries.places()
     dense = groups_count * width <= CELLS_AN_ENTRY_MAX * len(places)
-    found, values, new = (_in_a_grid if dense else _sorted)(
-        places, entries, merge, groups_count * width
+    found, values = (_in_a_grid if dense else _sorted)(
+        places, entries.values, merge, groups_count * width
     )
-    return _Entries(found // width, found % width, values, new, entries.texts)
+    return _Entries(found // width, found % width, values, entries.texts)
 
 
-def _in_a_grid(places: Numbers, entries: _Entries, merge: Merge, cells: int) -> _Merged:
+def _in_a_grid(places: Numbers, given: Numbers, merge: Merge, cells: int) -> _Merged:
     values = np.full(cells, _NONE[merge], np.int64)
-    _BOTH[merge].at(values, places, entries.values)
-    there, old = np.zeros((2, cells), np.bool_)
+    _BOTH[merge].at(values, places, given)
+    there = np.zeros(cells, np.bool_)
     there[places] = True
-    old[places[~entries.new]] = True
     found = np.flatnonzero(there)
-    return found, values[found], ~old[found]
+    return found, values[found]
 
 
-def _sorted(places: Numbers, entries: _Entries, merge: Merge, _cells: int) -> _Merged:
+def _sorted(places: Numbers, given: Numbers, merge: Merge, _cells: int = 0) -> _Merged:
     order = np.argsort(places, kind="stable")
     first = np.flatnonzero(np.diff(places[order], prepend=-1))
     if not len(first):
-        return places, entries.values, entries.new
-    values = _BOTH[merge].reduceat(entries.values[order], first)
-    return places[order][first], values, entries.new[order][first]  # stored rows are the first
+        return places, given
+    return places[order][first], _BOTH[merge].reduceat(given[order], first)
 
 
-def _bounded(entries: _Entries, keys_max: int, groups_count: int) -> _Entries:
-    """At most so many of a group, old ones before new ones."""
-    counts = np.bincount(entries.groups, minlength=groups_count)
-    if counts.max(initial=0) <= keys_max:
-        return entries
+def _bounded(made: _Entries, entries: _Entries, keys_max: int, groups_count: int) -> _Entries:
+    """At most so many of a group, those that came first; `made` is what `entries` make."""
+    counts = np.bincount(made.groups, minlength=groups_count)
+    if counts.max(initial=0) <= keys_max or entries.came is None:
+        return made
+    _, came = _sorted(entries.places(), entries.came, Merge.MIN)
     starts = np.cumsum(counts) - counts
-    order = np.lexsort((entries.labels, entries.new, entries.groups))
+    order = np.lexsort((made.labels, came, made.groups))
     kept = np.sort(order[np.arange(len(order)) - np.repeat(starts, counts) < keys_max])
-    return entries._replace(
-        groups=entries.groups[kept],
-        labels=entries.labels[kept],
-        values=entries.values[kept],
-        new=entries.new[kept],
+    return made._replace(
+        groups=made.groups[kept], labels=made.labels[kept], values=made.values[kept]
     )
 
 

@@ -46,7 +46,9 @@ def test_what_every_model_stores_is_listed_and_nothing_else(storage: PostgresSto
     metrics = batch(1, 2, deltas=[relation]).metrics
     storage.apply(batch(1, 2, metrics={"ServiceRelation": metrics["Service"]}))
     listed = {f"{one.model}_{one.day}" for one in storage.day_tables()}
-    assert _of_day(storage, OLD) - listed == {"mine_20261113", "segment_data_20261113"}
+    parts = {one for one in _of_day(storage, OLD) if one.startswith("appended_")}
+    assert {one.replace("appended_", "metrics_") for one in parts} <= listed
+    assert _of_day(storage, OLD) - listed - parts == {"mine_20261113", "segment_data_20261113"}
     lease = held(storage)
     for model in ("mine", "source_offset"):
         with pytest.raises(PermanentError, match="is no table of a day"):
@@ -76,6 +78,14 @@ def test_the_bytes_of_segments_go_with_them(storage: PostgresStorage) -> None:
     storage.apply(everything(OLD))
     assert storage.drop(held(storage), DayTable("segment", OLD, Kept.RECORD))
     assert not any(name.startswith("segment_") for name in _of_day(storage, OLD))
+
+
+def test_what_was_appended_goes_with_what_it_belongs_to(storage: PostgresStorage) -> None:
+    storage.apply(of_day(OLD))
+    for table in tables_of(storage, OLD):
+        assert storage.drop(held(storage), table)
+    assert _of_day(storage, OLD) == set()
+    assert storage.fold() == 0
 
 
 def _of_day(storage: PostgresStorage, day: int) -> set[str]:

@@ -36,7 +36,9 @@ def durable() -> Iterator[Server]:
 
 
 def one(number: int) -> object:
-    return batch(number, number + 1, [segment(f"s{number}")], [delta()])
+    """With a tag of its own, which is stored alone (`Lock.MERGING`)."""
+    tagged = segment(f"s{number}", tags=[f"number={number}"])
+    return batch(number, number + 1, [tagged], [delta()])
 
 
 def agree(storage: PostgresStorage, reached: int) -> None:
@@ -123,7 +125,9 @@ storage = PostgresStorage(sys.argv[1])
 storage.start(UTC)
 number = storage.applied("queue-a")
 while True:
-    storage.apply(batch(number, number + 1, [segment(f"s{number}")], [delta()]))
+    tagged = segment(f"s{number}", tags=[f"number={number}"])
+    storage.apply(batch(number, number + 1, [tagged], [delta()]))
+    storage.fold()
     number += 1
     print(number, flush=True)
 """
@@ -157,7 +161,7 @@ def test_a_newer_schema_is_refused(storage: PostgresStorage, conninfo: str) -> N
     with storage._transaction() as cursor:
         cursor.execute("UPDATE schema_version SET version = 99")
     for install in (True, False):
-        with pytest.raises(PermanentError, match="has schema 99, this program knows 1"):
+        with pytest.raises(PermanentError, match="has schema 99, this program knows 2"):
             PostgresStorage(conninfo).start(UTC, install)
 
 

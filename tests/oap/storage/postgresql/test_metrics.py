@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +12,10 @@ from hypothesis import strategies as st
 
 from contracts.metrics_contract import SHOP, MetricsContract, address, aliases_of, only
 from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
-from skyfarer.oap.core.storage import Deltas, Merge
+from skyfarer.oap.core.storage import Analysed, Deltas, Merge
+from skyfarer.oap.oal.plan import COLUMN_CHARS_MAX
 from skyfarer.oap.storage.postgresql import PostgresStorage
 from skyfarer.oap.storage.postgresql.columns import ROOM, SPREAD
 
@@ -21,7 +24,24 @@ LONG_MAX = 2**63 - 1
 
 
 class TestPostgresMetrics(MetricsContract):
-    pass
+    """As they are read while they are merely appended."""
+
+
+class Folded(PostgresStorage):
+    """Folds after every batch."""
+
+    def apply(self, batch: Analysed) -> None:
+        super().apply(batch)
+        self.fold()
+
+
+class TestFoldedPostgresMetrics(MetricsContract):
+    @pytest.fixture
+    def storage(self, conninfo: str) -> Iterator[PostgresStorage]:
+        storage = Folded(conninfo)
+        storage.start(UTC)
+        yield storage
+        storage.stop()
 
 
 def tables(values: dict[str, int], bound: int, merge: Merge = Merge.SUM) -> Deltas:
@@ -35,16 +55,24 @@ def stored(storage: PostgresStorage) -> dict[str, int]:
     return dict(table)
 
 
+def compared(storage: PostgresStorage) -> dict[str, int]:
+    """The same, as it is read of all entities, for the day that the minute is in."""
+    tables = storage.rows("Service", ["kinds"], DAY, DAY)["kinds"].to_pylist()
+    return dict(tables[0] or ()) if tables else {}
+
+
 def length(storage: PostgresStorage) -> int:
     with storage._reading() as cursor:
         cursor.execute(f"SELECT max(octet_length(kinds)) FROM metrics_service_{DAY}")
         return int(cursor.fetchall()[0][0])
 
 
-def test_an_entity_has_one_row_a_bucket(storage: PostgresStorage) -> None:
+def test_an_entity_has_one_row_a_bucket_once_all_is_folded(storage: PostgresStorage) -> None:
     for number in range(3):
         rows = [delta(MINUTE + n, service=f"s{n % 2}") for n in range(4)]
         storage.apply(batch(number, number + 1, deltas=rows))
+    assert storage.fold() == 3 * 12, "of three sources"
+    assert storage.fold() == 0
     with storage._reading() as cursor:
         cursor.execute(
             """SELECT count(*), sum(calls)::bigint FROM metrics_service_20261115
@@ -60,17 +88,23 @@ def test_an_entity_has_one_row_a_bucket(storage: PostgresStorage) -> None:
     st.lists(st.dictionaries(st.text("aé%\t\n\r\x85", max_size=2), st.integers(-9, 9)), max_size=9),
     st.integers(1, 9),
     st.sampled_from(list(Merge)),
+    st.integers(1, 4),
 )
 def test_a_table_is_what_merging_one_after_the_other_gives(
-    storage: PostgresStorage, told: list[dict[str, int]], bound: int, merge: Merge
+    storage: PostgresStorage,
+    told: list[dict[str, int]],
+    bound: int,
+    merge: Merge,
+    folded_every: int,
 ) -> None:
-    """Keys that are there stay; of new ones those come first that are first by their text."""
+    """Keys that are there stay; of new ones those come first that are first by their text. Whether
+    what is read was folded, and how much at once, makes no difference."""
     both = {Merge.SUM: lambda a, b: a + b, Merge.MAX: max, Merge.MIN: min}[merge]
     with storage._transaction() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS metrics_service_{DAY}")
+        cursor.execute(f"DROP TABLE IF EXISTS metrics_service_{DAY}, appended_service_{DAY}")
     storage._tables = {}
     expected: dict[str, int] = {}
-    for values in told:
+    for number, values in enumerate(told, 1):
         at = storage.applied("queue-a")
         storage.apply(batch(at, at + 1, metrics={"Service": tables(values, bound, merge)}))
         for key, value in sorted(values.items()):
@@ -78,7 +112,10 @@ def test_a_table_is_what_merging_one_after_the_other_gives(
                 expected[key] = both(expected[key], value)
             elif len(expected) < bound:
                 expected[key] = value
-        assert stored(storage) == expected
+        assert stored(storage) == compared(storage) == expected
+        if number % folded_every == 0:
+            storage.fold()
+            assert stored(storage) == compared(storage) == expected
 
 
 def test_a_table_that_is_told_often_stays_short(storage: PostgresStorage) -> None:
@@ -86,6 +123,7 @@ def test_a_table_that_is_told_often_stays_short(storage: PostgresStorage) -> Non
     for number in range(30):
         values = dict.fromkeys(keys, number)
         storage.apply(batch(number, number + 1, metrics={"Service": tables(values, 999)}))
+        storage.fold()
         assert length(storage) <= ROOM + SPREAD + 3 * len(keys) * len("10\t999\n")
     assert stored(storage) == dict.fromkeys(keys, sum(range(30)))
 
@@ -102,34 +140,44 @@ def test_sums_of_tables_wrap_around_read_or_put_together(storage: PostgresStorag
     for number in range(3):
         values = {"a": LONG_MAX, "b": -LONG_MAX - 1}
         storage.apply(batch(number, number + 1, metrics={"Service": tables(values, 3)}))
+        storage.fold()
         expected = {1: (LONG_MAX, -LONG_MAX - 1), 2: (-2, 0), 3: (LONG_MAX - 2, -LONG_MAX - 1)}
         a, b = expected[number + 1]
         assert stored(storage) == {"a": a, "b": b}
     assert length(storage) == len(f"a\t{LONG_MAX - 2}\nb\t{-LONG_MAX - 1}\n")
 
 
+@pytest.mark.parametrize("folds", [0, 1, 2])
 @pytest.mark.parametrize(("one", "other"), [(LONG_MAX, 1), (-LONG_MAX - 1, -1), (LONG_MAX, -5)])
 def test_sums_of_numbers_wrap_around_in_both_directions(
-    storage: PostgresStorage, one: int, other: int
+    storage: PostgresStorage, one: int, other: int, folds: int
 ) -> None:
     for number, value in enumerate((one, other)):
         rows = deltas_of([delta(total=value)], {"total": Merge.SUM})
         storage.apply(batch(number, number + 1, metrics={"Service": rows}))
+        if number >= 2 - folds:
+            storage.fold()
     total = (one + other + 2**63) % 2**64 - 2**63
     series = storage.series("Service", SHOP, ["total"], BUCKET, BUCKET)
     assert series == {BUCKET: {"total": total}}
+    assert storage.rows("Service", ["total"], DAY, DAY)["total"].to_pylist() == [total]
 
 
+@pytest.mark.parametrize("folded", [False, True])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_sum_of_doubles_that_grows_too_large_is_infinite(
-    storage: PostgresStorage, sign: int
+    storage: PostgresStorage, sign: int, folded: bool
 ) -> None:
     for number in range(3):
         row = delta(ratio=sign * 1.7e308)
         rows = deltas_of([row], {"ratio": Merge.SUM}, {"ratio": pa.float64()})
         storage.apply(batch(number, number + 1, metrics={"Service": rows}))
+        if folded:
+            storage.fold()
+    infinite = sign * float("inf")
     series = storage.series("Service", SHOP, ["ratio"], BUCKET, BUCKET)
-    assert series == {BUCKET: {"ratio": sign * float("inf")}}
+    assert series == {BUCKET: {"ratio": infinite}}
+    assert storage.rows("Service", ["ratio"], DAY, DAY)["ratio"].to_pylist() == [infinite]
 
 
 def test_a_table_whose_values_are_merged_otherwise_is_refused(storage: PostgresStorage) -> None:
@@ -146,10 +194,41 @@ def test_a_table_whose_values_are_merged_otherwise_is_refused(storage: PostgresS
 def test_a_name_that_leaves_no_room_for_a_tables_columns_is_refused(
     storage: PostgresStorage,
 ) -> None:
-    name = "k" * 60
+    name = "k" * 62
     rows = deltas_of([delta(**{name: {"a": 1}})], {name: Merge.SUM}, {name: TABLE})
     with pytest.raises(PermanentError, match="cannot be a column of metrics"):
         storage.apply(batch(0, 1, metrics={"Service": rows}))
+
+
+def test_a_name_as_long_as_a_plan_gives_it_is_a_column(storage: PostgresStorage) -> None:
+    table, number = "t" * COLUMN_CHARS_MAX, "n" * COLUMN_CHARS_MAX
+    row = delta(**{table: {"a": 1}, number: 2})
+    merges = {table: Merge.MAX, number: Merge.SUM}
+    rows = deltas_of([row], merges, {table: TABLE})
+    storage.apply(batch(0, 1, metrics={"Service": rows}))
+    storage.fold()
+    storage.apply(batch(1, 2, metrics={"Service": rows}))
+    series = storage.series("Service", SHOP, [table, number], DAY, DAY)
+    assert series == {DAY: {table: {"a": 1}, number: 4}}
+
+
+def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
+    """It had no appended tables, and spelt out what a table merges by."""
+    storage.apply(batch(0, 1, metrics={"Service": tables({"a": 5, "b": 1}, 9, Merge.MAX)}))
+    storage.fold()
+    with storage._transaction() as cursor:
+        cursor.execute(f'ALTER TABLE metrics_service_{DAY} RENAME COLUMN "kinds >" TO "kinds max"')
+        cursor.execute(f"DROP TABLE appended_service_{DAY}")
+        cursor.execute("UPDATE schema_version SET version = 1")
+    storage.stop()
+    with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 2"):
+        storage.start(UTC, install=False)
+    storage.start(UTC)
+    assert stored(storage) == compared(storage) == {"a": 5, "b": 1}
+    storage.apply(batch(1, 2, metrics={"Service": tables({"a": 3, "c": 2}, 9, Merge.MAX)}))
+    assert stored(storage) == {"a": 5, "b": 1, "c": 2}
+    storage.fold()
+    assert stored(storage) == compared(storage) == {"a": 5, "b": 1, "c": 2}
 
 
 def test_aliases_are_read_again_only_when_one_has_changed(storage: PostgresStorage) -> None:

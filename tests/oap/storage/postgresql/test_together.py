@@ -78,6 +78,8 @@ def node_of(conninfo: str, node: int) -> Callable[[], None]:
         storage.start(UTC)
         for number in range(BATCHES):
             storage.apply(of_node(node, number))
+            if number % 3 == node % 3:
+                storage.fold()
         storage.stop()
 
     return live

@@ -1,18 +1,23 @@
 """Columns of metric rows: how each accumulator is stored, and how it takes in another value.
 
-    number   "x" BIGINT or DOUBLE PRECISION
-    table    "x" TEXT (`tables`), "x sum" INTEGER      (or "x max", "x min")
+              merged (`metrics`)                       appended (`appended`)
+    number    "x" BIGINT or DOUBLE PRECISION           "x +", of the same type
+    table     "x" TEXT (`tables`), "x +" INTEGER       "x +" TEXT, "x #" INTEGER
 
-A table takes in another by having its text appended: one key may stand in it several times, and who
-reads it puts them together as the name of its second column says. That one has the length of the
+`+` is a sum; in its place it may be `>` for the greatest or `<` for the least: a reader, who is
+told nothing but "x", learns from the name how values are put together. "x #" is the bound of a
+table's keys.
+
+A merged table takes in another by having its text appended: one key may stand in it several times,
+and who reads it puts them together. Its second column has the length of the
 text when it was put together last; when it has grown to more than twice that, and ROOM, it is done
-again (`metrics`). So a batch pays for what it brings, not for what is there: to take a table apart
+again (`metrics`). So what is taken in is paid for, not what is there: to take a table apart
 and to group it in SQL costs thirty times as much. Up to its bound nothing is lost by waiting; where
 there may be more keys, nobody waits.
 
 Sums of 64-bit numbers wrap around, as Java's do, and those of doubles become infinite. PostgreSQL
-refuses both, and to look for it in every row costs as much as all the rest: only a batch that was
-refused is merged `careful`ly.
+refuses both, and to look for it in every row costs as much as all the rest: only rows that were
+refused are merged `careful`ly.
 """
 
 from __future__ import annotations
@@ -30,12 +35,16 @@ from skyfarer.oap.storage.postgresql.copying import COLLATED
 from skyfarer.oap.storage.postgresql.tables import ENTRY_BYTES_MIN
 
 KEYS: Final = ("entity_id", "time_bucket")
+MERGES: Final = {Merge.SUM: " +", Merge.MAX: " >", Merge.MIN: " <"}
+BOUND: Final = " #"
+"""What is added to the names of columns: short, since a name has 63 bytes and a plan uses 60."""
 ROOM: Final = 512
 SPREAD: Final = 255
 """Both in bytes. Rows that grow alike are not all put together by the same batch."""
-_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute", "row"))
+_TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute", "row", "batch"))
 _TABLE, _LONG, _DOUBLE = "text", "bigint", "double precision"
-_NAME_BYTES_MAX: Final = 63 - len(" sum")
+_NAME_BYTES_MAX: Final = 63 - len(BOUND)
+_BY_SUFFIX: Final = {suffix: merge for merge, suffix in MERGES.items()}
 _LEAST: Final = "(-9223372036854775808)"
 _GREATEST: Final = "9223372036854775807"
 _GREATEST_DOUBLE: Final = "1.7976931348623157e308::float8"
@@ -56,14 +65,19 @@ class Column:
 
     @property
     def settled(self) -> str:
-        """A table's second column."""
-        return f"{self.name} {self.merge.value}"
+        """A table's second column; the first where batches append."""
+        return f"{self.name}{MERGES[self.merge]}"
 
     def declared(self) -> dict[str, str]:
         """The columns it is, with their types."""
         if not self.is_table:
             return {self.name: self.type}
         return {self.name: self.type, self.settled: "integer"}
+
+    def appended(self) -> dict[str, str]:
+        """The columns it is where batches append, with their types."""
+        own = {self.settled: self.type}
+        return {**own, f"{self.name}{BOUND}": "integer"} if self.is_table else own
 
     def brought(self) -> dict[str, str]:
         """The columns it is, with where they are among the rows that a batch has brought."""
@@ -122,14 +136,20 @@ def columns_of(
 
 def _type(rows: pa.Table, name: str) -> str:
     found = rows.schema.field(name).type
-    if COLUMN_NAME.fullmatch(name) and name not in _TAKEN:
-        if pa.types.is_map(found) and len(name) <= _NAME_BYTES_MAX:
+    if COLUMN_NAME.fullmatch(name) and name not in _TAKEN and len(name) <= _NAME_BYTES_MAX:
+        if pa.types.is_map(found):
             return _TABLE
         if pa.types.is_integer(found):
             return _LONG
         if pa.types.is_floating(found):
             return _DOUBLE
     raise PermanentError(f"{name!r} of type {found} cannot be a column of metrics")
+
+
+def split(appended: str) -> tuple[str, Merge] | None:
+    """Which column it is where batches append, and how it merges; None for a key or a bound."""
+    merge = _BY_SUFFIX.get(appended[-len(BOUND) :])
+    return (appended[: -len(BOUND)], merge) if merge else None
 
 
 def sql_type(declared: str) -> str:

@@ -1,34 +1,28 @@
-"""Rows of all entities of a source, to compare them.
-
-Numbers come as one COPY, which Arrow reads by itself: a hundred thousand rows would take a second
-as Python's. Tables are put together row by row, as a series of them is.
-"""
+"""Rows of all entities of a source, to compare them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-from pyarrow import csv
+import pyarrow.compute as pc
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, Entity
-from skyfarer.oap.core.storage import ROWS_MAX
-from skyfarer.oap.core.time_bucket import days_of
-from skyfarer.oap.storage.merging import TABLE
-from skyfarer.oap.storage.postgresql import schema
-from skyfarer.oap.storage.postgresql.columns import KEYS
+from skyfarer.oap.core.storage import KEYS_MAX, ROWS_MAX
+from skyfarer.oap.storage.merging import merged
+from skyfarer.oap.storage.postgresql import appended, columnar
+from skyfarer.oap.storage.postgresql.appended import BATCH
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.metrics import FEW_BELOW, listed, stored_columns, table_of
-from skyfarer.oap.storage.postgresql.series import stored_row, wanted_columns
+from skyfarer.oap.storage.postgresql.days import days_with
 
 _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
-_TYPES: Final = {"bigint": pa.int64(), "double precision": pa.float64(), "text": TABLE}
-_SCHEMA: Final = {"entity_id": pa.string(), "time_bucket": pa.int64()}
-Types = dict[str, pa.DataType]
+_OF_ONE: Final = "(entity_id = %(service)s OR starts_with(entity_id, %(service)s || '_'))"
+_NONE: Final = pa.schema({"entity_id": pa.string(), "time_bucket": pa.int64()})
 
 
 class RowReads(ABC):
@@ -43,78 +37,46 @@ class RowReads(ABC):
         end_bucket: int,
         service_id: str | None = None,
     ) -> pa.Table:
-        tables = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
-        where = _where(source, start_bucket, end_bucket, service_id is not None)
-        asked = {"first": start_bucket, "last": end_bucket, "service": service_id}
-        found = [_empty({})]
-        with self._reading() as cursor:
-            present = schema.present(cursor)
-            for table in (table for table in tables if table in present):
-                left = ROWS_MAX + 1 - sum(rows.num_rows for rows in found)
-                query = f"{where} LIMIT {left}"
-                found.append(_rows(cursor, table, columns, query, asked))
-        return _whole(pa.concat_tables(found, promote_options="default"), source)
-
-
-def _where(source: str, start_bucket: int, end_bucket: int, of_service: bool) -> str:
-    tests = ["time_bucket BETWEEN %(first)s AND %(last)s"]
-    if end_bucket < FEW_BELOW:
-        tests.append(f"time_bucket < {FEW_BELOW}")  # which says that there is an index
-    if of_service:
-        if ENTITIES[source] not in _OF_A_SERVICE:
+        if service_id is not None and ENTITIES[source] not in _OF_A_SERVICE:
             raise ValueError(f"rows of {source} are of two services, not of one")
-        tests.append("(entity_id = %(service)s OR starts_with(entity_id, %(service)s || '_'))")
-    return f"WHERE {' AND '.join(tests)}"
+        where = "true" if service_id is None else _OF_ONE
+        found = [_NONE.empty_table()]
+        with self._reading() as cursor:
+            for days in days_with(cursor, source, columns, start_bucket, end_bucket):
+                query = f"{days.query(where)} LIMIT {ROWS_MAX + 1}"
+                asked = {**days.range.asked(), "service": service_id}
+                with_tables = any(column.is_table for column in days.columns)
+                found_as = appended.read if with_tables else columnar.read
+                rows = _bounded(found_as(cursor, query, days.types(), asked), source)
+                found.append(_one_each(rows, days.columns))
+        return _bounded(pa.concat_tables(found, promote_options="default"), source)
 
 
-def _rows(
-    cursor: Cursor, table: str, columns: Sequence[str], where: str, asked: Mapping[str, object]
-) -> pa.Table:
-    there = stored_columns(cursor, table)
-    wanted = wanted_columns(there, columns)
-    types = {name: _TYPES[there[name]] for name in wanted}
-    if TABLE in types.values():
-        return _fetched(cursor, table, wanted, types, where, asked)
-    return _copied(cursor, table, types, where, asked)
+def _one_each(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """One an entity and bucket. Numbers of buckets that nothing was appended to are it already."""
+    names = [*KEYS, *(column.name for column in columns)]
+    if any(column.is_table for column in columns):
+        return _merged(rows, columns).select(names)
+    buckets = pc.unique(rows.filter(pc.greater(rows[BATCH], 0))["time_bucket"])
+    if not len(buckets):
+        return rows.select(names)
+    open_ones = pc.is_in(rows["time_bucket"], buckets)
+    touched = _merged(rows.filter(open_ones), columns).select(names)
+    return pa.concat_tables([rows.filter(pc.invert(open_ones)).select(names), touched])
 
 
-def _copied(
-    cursor: Cursor, table: str, types: Types, where: str, asked: Mapping[str, object]
-) -> pa.Table:
-    query = f"COPY (SELECT {listed(*KEYS, *types)} FROM {table} {where}) TO STDOUT (FORMAT csv)"
-    with cursor.copy(query, asked) as copy:
-        text = b"".join(copy)
-    if not text:
-        return _empty(types)
-    return csv.read_csv(
-        pa.BufferReader(text),
-        read_options=csv.ReadOptions(column_names=[*KEYS, *types], use_threads=False),
-        convert_options=csv.ConvertOptions(column_types={**_SCHEMA, **types}, null_values=[""]),
-    )
+def _merged(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    bounds = {}
+    for column in (column for column in columns if column.is_table):
+        told = pc.max(rows[f"{column.name}{BOUND}"]).as_py()
+        bounds[column.name] = KEYS_MAX if told is None else told
+        place = rows.schema.get_field_index(column.name)
+        rows = rows.set_column(place, column.name, appended.with_tables(rows[column.name]))
+    merges = {column.name: column.merge for column in columns}
+    return merged(rows, KEYS, merges, bounds, came=rows[BATCH].to_numpy())
 
 
-def _fetched(
-    cursor: Cursor,
-    table: str,
-    wanted: Mapping[str, list[str]],
-    types: Types,
-    where: str,
-    asked: Mapping[str, object],
-) -> pa.Table:
-    names = [*KEYS, *(name for stored in wanted.values() for name in stored)]
-    cursor.execute(f"SELECT {listed(*names)} FROM {table} {where}", asked)
-    rows = []
-    for values in cursor.fetchall():
-        stored: dict[str, Any] = dict(zip(names, values, strict=True))
-        rows.append({name: stored[name] for name in KEYS} | stored_row(wanted, stored))
-    return pa.Table.from_pylist(rows, schema=pa.schema({**_SCHEMA, **types}))
-
-
-def _empty(types: Types) -> pa.Table:
-    return pa.schema({**_SCHEMA, **types}).empty_table()
-
-
-def _whole(rows: pa.Table, source: str) -> pa.Table:
+def _bounded(rows: pa.Table, source: str) -> pa.Table:
     if rows.num_rows > ROWS_MAX:
         raise PermanentError(
             f"{source} has more than {ROWS_MAX} rows in that time: "

@@ -33,11 +33,13 @@ from skyfarer.oap.storage.postgresql import (
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
 from skyfarer.oap.storage.postgresql.expiry import Expiry
 from skyfarer.oap.storage.postgresql.failures import told, told_of_reading
+from skyfarer.oap.storage.postgresql.folding import FOLD_S, Folding
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
 from skyfarer.oap.storage.postgresql.reads import Reads
 from skyfarer.oap.storage.postgresql.tasks import AgentTables
 from skyfarer.oap.storage.postgresql.templates import SavedTemplates
+from skyfarer.oap.storage.postgresql.upgrading import upgrade
 from skyfarer.oap.storage.postgresql.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
@@ -50,8 +52,8 @@ metrics of this program do, is not itself given up."""
 IDLE_S: Final = 60
 LOCK_S: Final = 60
 """A lock that is not had by then: the batch is tried again."""
-WRITERS_MAX: Final = 2
-"""One for batches, one for what else is written meanwhile."""
+WRITERS_MAX: Final = 3
+"""One for batches, one for folding, one for what else is written meanwhile."""
 PREPARED_AFTER: Final = 2
 """Times that a statement is sent before the server keeps its plan."""
 _SECOND_MS: Final = 1000
@@ -77,7 +79,7 @@ _FIXED: Final = (
 
 
 class PostgresStorage(
-    Reads, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates, Expiry
+    Reads, Folding, Writes, Inventories, ParkedTables, AgentTables, SavedTemplates, Expiry
 ):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
     TemplateTables, DayTables) on one database, in the schema that the connection finds first."""
@@ -88,11 +90,13 @@ class PostgresStorage(
         pool_size: int = 4,
         metadata_rows_max: int = METADATA_ROWS_MAX,
         read_timeout_s: float = READ_TIMEOUT_S,
+        fold_s: float = FOLD_S,
     ) -> None:
         self._conninfo = conninfo
         self._metadata_rows_max = metadata_rows_max
         self._pool_size = pool_size
         self._read_timeout_s = read_timeout_s
+        self._fold_s = fold_s
         self._applying = threading.Lock()
         self._tables, self._seen = {}, Seen()
         self._readers: _Pool | None = None
@@ -111,18 +115,20 @@ class PostgresStorage(
         try:
             with self._transaction() as cursor:
                 if install:
-                    schema.install(cursor, _FIXED)
+                    schema.install(cursor, _FIXED, upgrade)
                 else:
                     schema.check(cursor, _FIXED)
         except BaseException:
             self.stop()
             raise
+        self._start_folding()
 
     def stop(self, timeout_s: float = 10.0) -> None:
+        self._stop_folding(timeout_s / 2)
         pools, self._readers, self._writers = (self._readers, self._writers), None, None
         for pool in pools:
             if pool is not None:
-                pool.close(timeout_s / len(pools))
+                pool.close(timeout_s / 2 / len(pools))
 
     def _pool(self, size: int, configure: Any) -> _Pool:
         """A connection is looked at before it is given out: one that a restarted server has left
@@ -178,6 +184,20 @@ class PostgresStorage(
             connection.cursor(binary=True) as cursor,
         ):
             yield cursor
+
+    @contextmanager
+    def _alone(self) -> Iterator[Cursor]:
+        """A cursor whose statements are transactions of their own, as VACUUM must be."""
+        if self._writers is None:
+            raise PermanentError("the storage is not started")
+        with told("write to"), self._writers.connection() as connection:
+            connection.autocommit = True
+            try:
+                with connection.cursor(binary=True) as cursor:
+                    yield cursor
+            finally:
+                if not connection.closed:
+                    connection.autocommit = False
 
 
 def _check(connection: psycopg.Connection[Any]) -> None:

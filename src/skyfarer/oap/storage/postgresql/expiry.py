@@ -32,7 +32,16 @@ from skyfarer.oap.storage.expiring import (
     is_out_of_sight,
     lasts,
 )
-from skyfarer.oap.storage.postgresql import events, logs, metrics, relations, schema, segments, tags
+from skyfarer.oap.storage.postgresql import (
+    appended,
+    events,
+    logs,
+    metrics,
+    relations,
+    schema,
+    segments,
+    tags,
+)
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.schema import TEXT
 from skyfarer.oap.storage.seen import Seen
@@ -104,12 +113,12 @@ class Expiry(ABC):
         name = f"{table.model}_{table.day:08d}"
         if day_table(name, _kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
-        names = [name, *(f"{part}_{table.day:08d}" for part in _PARTS.get(table.model, ()))]
+        names = [name, *(f"{part}_{table.day:08d}" for part in _parts(table.model))]
         with self._applying:
             with self._transaction() as cursor:
                 schema.take(cursor, schema.Lock.SCHEMA)
                 present = schema.present(cursor)
-                for one in present.intersection(names):
+                for one in filter(present.__contains__, names):
                     cursor.execute(f"ALTER TABLE {one} RENAME TO {OUT_OF_SIGHT}{one}")
                 cursor.execute(
                     """INSERT INTO expired_through AS t VALUES (%s, %s)
@@ -166,6 +175,13 @@ def _lease(cursor: Cursor, name: str) -> Lease | None:
     query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = %s FOR UPDATE"
     rows = cursor.execute(query, [name]).fetchall()
     return Lease(*rows[0]) if rows else None
+
+
+def _parts(model: str) -> tuple[str, ...]:
+    """In the order in which they are locked."""
+    if model.startswith(metrics.PREFIX):
+        return (appended.appended_to(model),)
+    return _PARTS.get(model, ())
 
 
 def _kept(model: str) -> Kept | None:

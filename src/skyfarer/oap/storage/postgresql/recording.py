@@ -64,11 +64,14 @@ class RecordWrites(ABC):
             events.bring(cursor, self._bucketed(batch.events))
 
     def _merge_records(self, cursor: Cursor, batch: Analysed) -> None:
-        """Alone (`Lock.MERGING`): what changes rows that other batches change as well."""
+        """Alone (`Lock.MERGING`), if there is any: what changes rows that other batches change as
+        well."""
         for day, rows in self._daily(batch.segments):
             tags.store(cursor, tags.TRACE, rows, day)
         for day, rows in self._daily(batch.logs):
             tags.store(cursor, tags.LOG, rows, day)
+        if self._days(batch.slow) or self._days(batch.events):
+            schema.take(cursor, schema.Lock.MERGING)
         for what, day in self._slow(batch):
             slow.store(cursor, what, day)
         for day in self._days(batch.events):

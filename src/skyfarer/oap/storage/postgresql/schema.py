@@ -15,7 +15,7 @@ promise between two that run at once. Nothing is ever dropped here, and no colum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Final
 
@@ -23,7 +23,8 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""1 had no appended tables, and other names for columns of metrics (`upgrading`)."""
 RECORD: Final = "record"
 SECOND_MAX: Final = 9999_12_31_23_59_59
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
@@ -35,11 +36,18 @@ class Lock(IntEnum):
 
     SCHEMA = 1  # who makes tables
     MERGING = 2  # who changes rows that others change too
+    FOLDING = 3  # who takes appended metrics into the merged ones
 
 
 def take(cursor: Cursor, lock: Lock) -> None:
     """Until the transaction ends; waits for whoever has it."""
     cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCKS, lock.value])
+
+
+def try_to_take(cursor: Cursor, lock: Lock) -> bool:
+    """Until the transaction ends; False where somebody else has it."""
+    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+    return bool(cursor.execute(query, [_LOCKS, lock.value]).fetchall()[0][0])
 
 
 VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
@@ -66,36 +74,44 @@ CREATE INDEX IF NOT EXISTS endpoint_traffic_service_id ON endpoint_traffic (serv
 """
 
 
-def install(cursor: Cursor, statements: Iterable[str]) -> None:
-    """Makes what is missing of the fixed tables; what is there stays as it is."""
+def install(
+    cursor: Cursor, statements: Iterable[str], upgrade: Callable[[Cursor, int], None]
+) -> None:
+    """Makes what is missing of the fixed tables; what is there stays as it is, but for what
+    `upgrade` does to the tables of an older version."""
     take(cursor, Lock.SCHEMA)
     cursor.execute(VERSION_TABLE)
-    check_version(cursor)
+    version = check_version(cursor)
     for statement in statements:
         cursor.execute(statement, binary=False)  # there may be several in one text
     cursor.execute(
         f"""INSERT INTO schema_version SELECT {VERSION}
         WHERE NOT EXISTS (SELECT FROM schema_version)"""
     )
+    if version is not None and version < VERSION:
+        upgrade(cursor, version)
+        cursor.execute(f"UPDATE schema_version SET version = {VERSION}")
 
 
 def check(cursor: Cursor, statements: Iterable[str]) -> None:
-    """RetryableError naming a table that `install` has not made yet."""
+    """RetryableError naming a table, or the version, that `install` has not made yet."""
     named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
     if missing := sorted(named - present(cursor)):
         raise RetryableError(f"table: {missing[0]} does not exist")
-    check_version(cursor)
+    if (version := check_version(cursor)) is None or version < VERSION:
+        raise RetryableError(f"the tables are of schema {version}, not yet of {VERSION}")
 
 
-def check_version(cursor: Cursor) -> None:
-    """PermanentError for tables of a newer program."""
+def check_version(cursor: Cursor) -> int | None:
+    """The one there is; PermanentError for tables of a newer program."""
     cursor.execute("SELECT max(version) FROM schema_version")
-    ((version,),) = cursor.fetchall()
+    version: int | None = cursor.fetchall()[0][0]
     if version is not None and version > VERSION:
         raise PermanentError(
             f"the database has schema {version}, this program knows {VERSION}: "
             "start the newer program, or use another database"
         )
+    return version
 
 
 def present(cursor: Cursor) -> set[str]:

@@ -9,28 +9,34 @@ in a URL. Everything here is done for whole columns, but for the few tables of a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from skyfarer.oap.core.storage import Merge
 from skyfarer.oap.storage.merging import TABLE
 
 ENTRY_BYTES_MIN: Final = 3
+_LINE: Final = ord("\n")
 _WRITTEN: Final = {"%": "%25", "\t": "%09", "\n": "%0A"}
 _NONE: Final = pa.scalar(None, pa.string())
 
 
-def _added(one: int, other: int) -> int:
+def _added(one: Any, other: Any) -> Any:
+    if isinstance(one, float):
+        return one + other
     return (one + other + 2**63) % 2**64 - 2**63
 
 
-_BOTH: Final[Mapping[Merge, Callable[[int, int], int]]] = {
+BOTH: Final[Mapping[Merge, Callable[[Any, Any], Any]]] = {
     Merge.SUM: _added,
     Merge.MAX: max,
     Merge.MIN: min,
 }
+"""How two numbers, or two values of a table's key, become one."""
 
 
 def written(tables: pa.ChunkedArray) -> pa.Array:
@@ -48,22 +54,40 @@ def written(tables: pa.ChunkedArray) -> pa.Array:
 
 def read(texts: pa.Array) -> pa.MapArray:
     """The tables again, with a key as often as it stands there; an empty text is a null."""
-    lines = pc.split_pattern(pc.utf8_rtrim(texts, "\n"), "\n")
-    lines = pc.if_else(pc.equal(texts, ""), pa.scalar(None, lines.type), lines)
-    entries = pc.split_pattern(lines.flatten(), "\t")
-    keys, values = pc.list_element(entries, 0), pc.list_element(entries, 1)
+    texts = texts.fill_null("") if texts.null_count else texts
+    starts = texts.offset + np.arange(len(texts) + 1)
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[starts] if len(texts) else np.zeros(1)
+    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    lines = np.concatenate([[0], np.cumsum(octets == _LINE)])[offsets.astype(np.int64)]
+    keys, values = _entries(octets[int(offsets[0]) : int(offsets[-1])].tobytes())
     for plain, instead in reversed(_WRITTEN.items()):
         keys = _replaced(keys, instead, plain)
-    counts = pc.list_value_length(lines).fill_null(0)
-    offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts.cast("int64"))])
-    return pa.MapArray.from_arrays(
-        offsets.cast(pa.int32()), keys, values.cast(pa.int64()), mask=lines.is_null()
-    )
+    bounds = pa.array((lines - lines[0]).astype(np.int32))
+    return pa.MapArray.from_arrays(bounds, keys, values, mask=pc.equal(texts, ""))
+
+
+def _entries(text: bytes) -> tuple[pa.Array, pa.Array]:
+    """Keys and values of all lines. Arrow's reader takes a carriage return for the end of a line,
+    which is in hardly any key."""
+    if not text:
+        return pa.array([], pa.string()), pa.array([], pa.int64())
+    if b"\r" in text:
+        pairs = [line.split("\t") for line in text.decode()[:-1].split("\n")]
+        return pa.array([key for key, _ in pairs]), pa.array([int(value) for _, value in pairs])
+    found = csv.read_csv(
+        pa.BufferReader(text),
+        read_options=csv.ReadOptions(column_names=["key", "value"], use_threads=False),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+        convert_options=csv.ConvertOptions(
+            column_types={"key": pa.string(), "value": pa.int64()}, null_values=[]
+        ),
+    ).combine_chunks()
+    return found["key"].combine_chunks(), found["value"].combine_chunks()
 
 
 def table(text: str, merge: Merge) -> dict[str, int]:
     found: dict[str, int] = {}
-    both = _BOTH[merge]
+    both = BOTH[merge]
     for line in text.rstrip("\n").split("\n"):
         key, _, digits = line.partition("\t")
         for plain, instead in reversed(_WRITTEN.items()):
@@ -74,6 +98,7 @@ def table(text: str, merge: Merge) -> dict[str, int]:
 
 
 def _replaced(texts: pa.Array, plain: str, instead: str) -> pa.Array:
-    if not pc.any(pc.match_substring(texts, plain)).as_py():
+    octets = texts.buffers()[2]
+    if octets is None or plain.encode() not in octets.to_pybytes():
         return texts
     return pc.replace_substring(texts, plain, instead)

@@ -39,7 +39,8 @@ def tables(day: int) -> dict[str, list[str]]:
 
 
 def store(cursor: Cursor, tag_type: str, rows: pa.Table, day: int) -> None:
-    """The tags of the rows. Nearly always all of them are there, and nothing has to be counted."""
+    """The tags of the rows. Nearly always all of them are there, and nothing has to be counted;
+    otherwise it is done alone."""
     tags = copying.prepared(pa.table({"tag": pc.list_flatten(rows["tags"])}))["tag"]
     found = sorted(tag for tag in pc.unique(tags).to_pylist() if tag is not None)
     told = {"type": tag_type, "day": day, "tags": found, "rows_max": TAGS_A_DAY_MAX}
@@ -47,6 +48,7 @@ def store(cursor: Cursor, tag_type: str, rows: pa.Table, day: int) -> None:
     fresh = cursor.execute(f"SELECT tag FROM {_FRESH.format(table=table)}", told).fetchall()
     if not fresh:
         return
+    schema.take(cursor, schema.Lock.MERGING)
     told["tags"] = [tag for (tag,) in fresh]
     cursor.execute(
         f"""INSERT INTO {table}

@@ -1,8 +1,9 @@
 """The writing half: a batch of the pipeline in one transaction, beside those of other nodes.
 
     tables     what the batch needs and is not there is made, in a transaction of its own
-    brought    its rows are sent; those that no other batch can have are stored
-    merged     alone (`Lock.MERGING`): rows that others change too; each sees what the last one left
+    brought    rows that no other batch can have are stored; metrics are appended (`appended`)
+    merged     alone (`Lock.MERGING`), if there is any: rows that others change too, as services,
+               relations and tags are; each sees what the last one left
     durable    the offset is moved, and all of it is committed
 
 Nobody waits for a lock while it has one that comes later, so no two wait for each other. The row of
@@ -13,6 +14,7 @@ sent again, are never both at work.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from threading import Lock
@@ -27,6 +29,7 @@ from skyfarer.oap.storage.buckets import days_in, minute_buckets
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import (
     aliases,
+    appended,
     copying,
     expiry,
     heartbeats,
@@ -61,6 +64,12 @@ class Writes(RecordWrites):
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Cursor]: ...
 
+    @abstractmethod
+    def _await_folding(self) -> None: ...
+
+    @abstractmethod
+    def _brought(self, rows: Mapping[str, int]) -> None: ...
+
     def applied(self, partition: str) -> int:
         with self._reading() as cursor:
             return _applied(cursor, partition)
@@ -85,16 +94,19 @@ class Writes(RecordWrites):
             if deltas.merges
             for one in metrics.wide(source, deltas, buckets)
         ]
+        self._await_folding()
         days = self._make(batch, told, wides)
         self._seen.begin()
         with self._transaction() as cursor:
-            _begin(cursor, batch)
+            number = _begin(cursor, batch)
             expiry.refuse_dropped(cursor, days)
-            self._bring(cursor, batch, wides)
-            schema.take(cursor, schema.Lock.MERGING)
-            self._merge(cursor, batch, told, wides)
+            self._bring(cursor, batch)
+            for one in wides:
+                metrics.append(cursor, one, number)
+            self._merge(cursor, batch, told)
             _advance(cursor, batch)
         self._seen.settle()
+        self._brought({appended.appended_to(one.table): one.rows.num_rows for one in wides})
 
     def _make(
         self, batch: Analysed, told: dict[str, tuple[Deltas, Numbers]], wides: list[metrics.Wide]
@@ -128,28 +140,22 @@ class Writes(RecordWrites):
         days = days_in(minute_buckets(batch.records, self._zone))
         return {schema.record_table(day): [schema.record_ddl(day)] for day in days}
 
-    def _bring(self, cursor: Cursor, batch: Analysed, wides: list[metrics.Wide]) -> None:
+    def _bring(self, cursor: Cursor, batch: Analysed) -> None:
         self._bring_records(cursor, batch)
         if batch.records is not None:
             self._keep(cursor, batch.partition, batch.records)
         if batch.parked:
             _park(cursor, batch)
-        for number, one in enumerate(wides):
-            metrics.bring(cursor, f"wide_{number}", one)
 
     def _merge(
-        self,
-        cursor: Cursor,
-        batch: Analysed,
-        told: dict[str, tuple[Deltas, Numbers]],
-        wides: list[metrics.Wide],
+        self, cursor: Cursor, batch: Analysed, told: dict[str, tuple[Deltas, Numbers]]
     ) -> None:
         self._merge_records(cursor, batch)
-        for number, one in enumerate(wides):
-            metrics.merge(cursor, f"wide_{number}", one)
         for source, (deltas, buckets) in told.items():
             if source in _TELLING:
                 self._tell(cursor, source, deltas.rows, buckets)
+        if batch.heartbeats or batch.inventories:
+            schema.take(cursor, schema.Lock.MERGING)
         if beats := [*batch.heartbeats, *inventory.register(cursor, batch.inventories)]:
             heartbeats.store(cursor, beats, self._zone)
 
@@ -159,6 +165,7 @@ class Writes(RecordWrites):
         rows, buckets = rows.filter(pa.array(fresh)), buckets[fresh]
         if not rows.num_rows:
             return
+        schema.take(cursor, schema.Lock.MERGING)
         if source == ADDRESS_ALIAS:
             aliases.store(cursor, rows, buckets)
             return
@@ -181,18 +188,21 @@ def _applied(cursor: Cursor, partition: str) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def _begin(cursor: Cursor, batch: Analysed) -> None:
-    """Locks the partition; PermanentError for a batch that does not follow what is applied."""
+def _begin(cursor: Cursor, batch: Analysed) -> int:
+    """Locks the partition; the number of the transaction. PermanentError for a batch that does not
+    follow what is applied."""
     cursor.execute(
         "INSERT INTO source_offset VALUES (%s, 0, 0) ON CONFLICT DO NOTHING", [batch.partition]
     )
-    query = "SELECT next_sequence FROM source_offset WHERE partition = %s FOR UPDATE"
-    ((applied,),) = cursor.execute(query, [batch.partition]).fetchall()
+    query = """SELECT next_sequence, txid_current() FROM source_offset
+        WHERE partition = %s FOR UPDATE"""
+    ((applied, number),) = cursor.execute(query, [batch.partition]).fetchall()
     if applied != batch.first:
         raise PermanentError(
             f"a batch of {batch.partition} begins at {batch.first}, "
             f"but storage has applied it up to {applied}"
         )
+    return int(number)
 
 
 def _park(cursor: Cursor, batch: Analysed) -> None:

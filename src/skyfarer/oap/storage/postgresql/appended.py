@@ -1,0 +1,138 @@
+"""What batches bring of metrics, one row after the other: a table a source and day, without a key.
+
+    appended_<source>_<day> (entity_id TEXT, time_bucket BIGINT, batch BIGINT, <accumulator>, …)
+
+A batch copies its rows here as they are, a row an entity and minute, in the transaction that moves
+its offset. Nothing is looked for and nothing changed, so that nodes are not in each other's way and
+a batch costs what COPY costs. Hours and days are made of minutes by whoever reads, and for
+good when rows are folded into those of `metrics` (`folding`), within seconds: few rows are here at
+any time. `batch` is the number of the transaction: of keys beyond a table's bound those stay that
+came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from skyfarer.oap.storage.merging import TABLE
+from skyfarer.oap.storage.postgresql import columnar, copying, schema, tables
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
+from skyfarer.oap.storage.postgresql.copying import Cursor
+
+PREFIX: Final = "appended_"
+BATCH: Final = "batch"
+MODELS: Final = "metrics_"
+"""What the names of merged tables begin with."""
+_ARROW: Final = {
+    "text": pa.string(),
+    "bigint": pa.int64(),
+    "integer": pa.int64(),
+    "double precision": pa.float64(),
+}
+ARROW_TYPES: Final = {**_ARROW, "text": TABLE}
+"""Of accumulators, by their types in SQL."""
+
+
+def appended_to(table: str) -> str:
+    """Where batches append what belongs to that table of metrics, or of that model."""
+    return f"{PREFIX}{table.removeprefix(MODELS)}"
+
+
+def merged_of(appended: str) -> str:
+    return f"{MODELS}{appended.removeprefix(PREFIX)}"
+
+
+def ddl(appended: str) -> tuple[str, ...]:
+    """Without the accumulators, which are added as they come. A series is found by its entity."""
+    return (
+        f"CREATE TABLE {appended} (entity_id {schema.TEXT}, time_bucket BIGINT, {BATCH} BIGINT)",
+        f"CREATE INDEX {appended}_entity ON {appended} (entity_id)",
+    )
+
+
+def store(
+    cursor: Cursor, appended: str, rows: pa.Table, columns: Sequence[Column], batch: int
+) -> None:
+    """Rows of minutes, in the transaction of that number."""
+    count = rows.num_rows
+    arrays = {name: rows[name] for name in KEYS}
+    arrays[BATCH] = pa.repeat(pa.scalar(batch, pa.int64()), count)
+    for column in columns:
+        given = rows[column.name]
+        arrays[column.settled] = tables.written(given) if column.is_table else given
+        if column.is_table:
+            bound = pa.scalar(column.keys_max, pa.int32())
+            arrays[f"{column.name}{BOUND}"] = pa.repeat(bound, count)
+    copying.append(cursor, appended, pa.table(arrays))
+
+
+class Taken(NamedTuple):
+    rows: pa.Table  # by the plain names of their columns, with their batches
+    columns: list[Column]
+    more: bool  # may be there
+
+
+def taken(
+    cursor: Cursor, appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int
+) -> Taken:
+    """Deletes so many of the rows, or one that is too long by itself, and gives them back."""
+    names = [*KEYS, BATCH, *(name for name in there if name not in (*KEYS, BATCH))]
+    rows = columnar.read_once(
+        cursor,
+        f"""DELETE FROM {appended} WHERE ctid = ANY(ARRAY(
+            {_some(appended, there, rows_max, bytes_max)}))
+        RETURNING {", ".join(f'"{name}"' for name in names)}""",
+        {name: there[name] for name in names},
+    )
+    columns, used = [], 0
+    for name, merge in filter(None, map(split, names)):
+        bounds = f"{name}{BOUND}"
+        known = [pc.max(rows[bounds]).as_py()] if bounds in names else []
+        stored = f"{name}{MERGES[merge]}"
+        columns.append(Column(name, there[stored], merge, *filter(None, known)))
+        place = rows.schema.get_field_index(stored)
+        used += rows[stored].nbytes if columns[-1].is_table else 0
+        rows = rows.set_column(place, name, with_tables(rows[stored]))
+    return Taken(rows, columns, rows.num_rows >= rows_max or used >= bytes_max)
+
+
+def _some(appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int) -> str:
+    """Where the rows are that are taken at once."""
+    texts = [name for name, of_type in there.items() if of_type == "text" and name not in KEYS]
+    if not texts:
+        return f"SELECT ctid FROM {appended} LIMIT {rows_max}"
+    length = " + ".join(f'coalesce(octet_length("{name}"), 0)' for name in texts)
+    return f"""SELECT place FROM (
+        SELECT ctid AS place, {length} AS own, sum({length}) OVER (ROWS UNBOUNDED PRECEDING) AS used
+        FROM {appended} LIMIT {rows_max}) AS oldest WHERE used - own < {bytes_max}"""
+
+
+def read(
+    cursor: Cursor, query: str, types: Mapping[str, str], asked: Mapping[str, object] | None = None
+) -> pa.Table:
+    """The answer, whose columns have these types in SQL, as one COPY that Arrow reads by itself: a
+    hundred thousand rows would take a second as Python's. A text that is null becomes empty."""
+    arrow = {name: _ARROW[declared] for name, declared in types.items()}
+    lines = any(one == "text" for name, one in types.items() if name not in KEYS)
+    with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", asked) as copy:
+        text = b"".join(copy)
+    if not text:
+        return pa.schema(arrow).empty_table()
+    return csv.read_csv(
+        pa.BufferReader(text),
+        read_options=csv.ReadOptions(column_names=list(arrow), use_threads=False),
+        parse_options=csv.ParseOptions(newlines_in_values=lines),
+        convert_options=csv.ConvertOptions(column_types=arrow, null_values=[""]),
+    )
+
+
+def with_tables(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Texts become the tables they are; a key may stand in one several times."""
+    if column.type != pa.string():
+        return column
+    return tables.read(pa.concat_arrays([*column.chunks, pa.array([], pa.string())]))

@@ -1,0 +1,179 @@
+"""What batches have appended becomes part of the merged rows, every few seconds, in the background.
+
+    locked     one node of all folds at a time (`Lock.FOLDING`); the others go on without waiting
+    taken      rows of one appended table are deleted and read, ROWS_A_FOLD at most, then more
+    merged     into minutes, hours and days, which take them in (`taking`)
+    durable    both in one transaction: whoever reads sees a row in one place, never in both
+
+A fold that is killed at any step has not happened. Readers put both places together, so nobody
+waits for a fold; it is there so that few rows are to be put together, and that a row of an hour or
+a day is changed once a fold and not once a batch. Where folding is behind by APPENDED_ROWS_MAX
+rows of this node, batches wait for it.
+
+The merged table is locked before the appended one, as whoever drops a day or adds a column does.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+from psycopg.errors import UndefinedTable
+
+from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.units import MIB
+from skyfarer.oap.storage.postgresql import appended, schema
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.metrics import Wide, stored_columns
+from skyfarer.oap.storage.postgresql.taking import take_in
+
+FOLD_S: Final = 10.0
+ROWS_MANY: Final = 30_000
+"""Of one node and table: then it is folded at once."""
+ROWS_A_FOLD: Final = 100_000
+BYTES_A_FOLD: Final = 64 * MIB
+"""Of the tables in them, as texts."""
+APPENDED_ROWS_MAX: Final = 1_000_000
+log = logging.getLogger(__name__)
+
+
+class Folding(ABC):
+    """A thread of its own from `_start_folding` to `_stop_folding`."""
+
+    _fold_s: float  # between two turns
+    _appended: dict[str, int]  # rows that this node has brought since the last fold, by table
+    _counting: threading.Lock  # of `_appended`
+    _fold_wanted: threading.Event
+    _folding: threading.Thread | None = None
+    _folding_ends: bool = False
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Cursor]: ...
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Cursor]: ...
+
+    @abstractmethod
+    def _alone(self) -> AbstractContextManager[Cursor]: ...
+
+    def fold(self) -> int:
+        """All that is there when it is called; how many rows it were. What another node is folding
+        is left to it. Blocks on the database; from any thread."""
+        with self._reading() as cursor:
+            there = _not_empty(cursor)
+        folded, failed = 0, None
+        for table in there:
+            try:
+                folded += self._fold_table(table)
+            except PermanentError as error:
+                failed = error  # which is no reason for the others to wait
+        if failed is not None:
+            raise failed
+        return folded
+
+    def _fold_table(self, table: str) -> int:
+        folded, more = 0, True
+        with _until_dropped():
+            while more:
+                with self._transaction() as cursor:
+                    count, more = _fold(cursor, table)
+                folded += count
+            if folded:
+                with self._alone() as cursor:
+                    cursor.execute(f"VACUUM {table}")
+        with self._counting:
+            self._appended.pop(table, None)
+        return folded
+
+    def _await_folding(self) -> None:
+        """Before a batch: RetryableError where there is too much to fold, and it fails."""
+        if self._most_appended() < APPENDED_ROWS_MAX:
+            return
+        try:
+            self.fold()
+        except PermanentError as error:
+            raise RetryableError(
+                f"appended metrics are too many and not folded: {error}"
+            ) from error
+
+    def _brought(self, rows: Mapping[str, int]) -> None:
+        """By a batch that is durable, to these tables."""
+        with self._counting:
+            for table, count in rows.items():
+                self._appended[table] = self._appended.get(table, 0) + count
+        if self._most_appended() >= ROWS_MANY:
+            self._fold_wanted.set()
+
+    def _most_appended(self) -> int:
+        with self._counting:
+            return max(self._appended.values(), default=0)
+
+    def _start_folding(self) -> None:
+        self._appended, self._counting = {}, threading.Lock()
+        self._fold_wanted = threading.Event()
+        self._folding_ends = False
+        self._folding = threading.Thread(target=self._fold_on, name="postgresql-fold", daemon=True)
+        self._folding.start()
+
+    def _stop_folding(self, timeout_s: float) -> None:
+        """What is not folded yet is durable where it is."""
+        thread, self._folding = self._folding, None
+        if thread is not None:
+            self._folding_ends = True
+            self._fold_wanted.set()
+            thread.join(timeout_s)
+
+    def _fold_on(self) -> None:
+        failing = False
+        while not self._folding_ends:
+            self._fold_wanted.wait(self._fold_s)
+            self._fold_wanted.clear()
+            if self._folding_ends:
+                return
+            try:
+                self.fold()
+                failing = False
+            except Exception as error:  # whatever it is, the next turn may do better
+                if not failing:
+                    unforeseen = not isinstance(error, (RetryableError, PermanentError))
+                    text = "appended metrics are not folded, and will be tried again: %s"
+                    log.warning(text, error, exc_info=unforeseen)
+                failing = True
+
+
+@contextmanager
+def _until_dropped() -> Iterator[None]:
+    """The end of a day is no failure."""
+    try:
+        yield
+    except RetryableError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
+
+
+def _not_empty(cursor: Cursor) -> list[str]:
+    """Appended tables that may have rows: those without any are cut to no page."""
+    cursor.execute(
+        """SELECT relname FROM pg_class WHERE relname >= %s::name AND relname < %s::name
+        AND relnamespace = current_schema()::regnamespace AND relkind = 'r'
+        AND pg_relation_size(oid) > 0 ORDER BY relname""",
+        [appended.PREFIX, f"{appended.PREFIX[:-1]}{chr(ord(appended.PREFIX[-1]) + 1)}"],
+    )
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _fold(cursor: Cursor, table: str) -> tuple[int, bool]:
+    """How many rows, and whether there may be more; none where another node is at it."""
+    if not schema.try_to_take(cursor, schema.Lock.FOLDING):
+        return 0, False
+    merged = appended.merged_of(table)
+    cursor.execute(f"LOCK TABLE {merged} IN ROW EXCLUSIVE MODE")
+    there = stored_columns(cursor, table)
+    rows, columns, more = appended.taken(cursor, table, there, ROWS_A_FOLD, BYTES_A_FOLD)
+    if rows.num_rows:
+        take_in(cursor, Wide(merged, rows, columns))
+    return int(rows.num_rows), more
