@@ -2,9 +2,9 @@
 
 Days of metrics with ten thousand rows and with more than a million, dropped in turns; the least of
 each counts. A day goes in two steps: it is put out of sight, which holds up batches and is held to
-be independent of its rows, and then its space is given back, which nobody waits for. Where that
-removes files, it is held against the bare removal of files of as many bytes in the same place. What
-happens in this process is its CPU time, which others on the machine disturb less.
+be independent of its rows, and then its space is given back, when nobody sees it any more. Where
+that removes files, it is held against the bare removal of files of as many bytes in the same place.
+What happens in this process is its CPU time, which others on the machine disturb less.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Kept, Lease
 DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
 OUT_OF_SIGHT: Final = "dropped_"
 """Before the name of what is to go, which is renamed first: that takes no longer for a table that
-has more in it, and nobody has to wait while its space is given back (ADR 022)."""
+has more in it, and its space is given back when nobody sees it any more (ADR 022)."""
 
 
 def day_table(name: str, kept_as: Callable[[str], Kept | None]) -> DayTable | None:
