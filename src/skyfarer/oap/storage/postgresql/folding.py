@@ -48,8 +48,7 @@ class Folding(ABC):
     _appended: dict[str, int]  # rows that this node has brought since the last fold, by table
     _counting: threading.Lock  # of `_appended`
     _fold_wanted: threading.Event
-    _folding: threading.Thread | None = None
-    _folding_ends: bool = False
+    _folding: tuple[threading.Thread, threading.Event] | None = None  # and what ends it
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Cursor]: ...
@@ -114,25 +113,28 @@ class Folding(ABC):
 
     def _start_folding(self) -> None:
         self._appended, self._counting = {}, threading.Lock()
-        self._fold_wanted = threading.Event()
-        self._folding_ends = False
-        self._folding = threading.Thread(target=self._fold_on, name="postgresql-fold", daemon=True)
-        self._folding.start()
+        self._fold_wanted, ends = threading.Event(), threading.Event()
+        thread = threading.Thread(
+            target=self._fold_on, args=[ends], name="postgresql-fold", daemon=True
+        )
+        self._folding = thread, ends
+        thread.start()
 
     def _stop_folding(self, timeout_s: float) -> None:
         """What is not folded yet is durable where it is."""
-        thread, self._folding = self._folding, None
-        if thread is not None:
-            self._folding_ends = True
+        folding, self._folding = self._folding, None
+        if folding is not None:
+            thread, ends = folding
+            ends.set()
             self._fold_wanted.set()
             thread.join(timeout_s)
 
-    def _fold_on(self) -> None:
+    def _fold_on(self, ends: threading.Event) -> None:
         failing = False
-        while not self._folding_ends:
+        while True:
             self._fold_wanted.wait(self._fold_s)
             self._fold_wanted.clear()
-            if self._folding_ends:
+            if ends.is_set():
                 return
             try:
                 self.fold()
