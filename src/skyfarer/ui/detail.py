@@ -11,7 +11,7 @@ from nicegui import ui
 from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.charts import CALLS, LATENCY, PERCENTILE, SUCCESS, Look, lines, options, spoken
 from skyfarer.ui.dashboard import Dashboard, Named
-from skyfarer.ui.drawn import drawing, redraw
+from skyfarer.ui.drawn import Drawing
 from skyfarer.ui.figures import Figure
 from skyfarer.ui.kinds import Kind, Ranking, kind_of
 from skyfarer.ui.model import (
@@ -131,23 +131,21 @@ def _apdex(value: int | None) -> str:
 
 
 class _Chart:
-    """Sends the browser new options only when they differ from what it has."""
-
     def __init__(self, look: Look, metric: str) -> None:
         self._look = look
         with box("panel", "chart", f"chart-{metric}"):
             with box("panel-head"):
                 heading(look.name, 3).classes("panel-title")
                 self._metric = ui.label(metric).classes("muted metric")
-            self._chart = drawing(look, options(look, [], Series()))
+            self._drawing = Drawing()
 
     def show(self, times: Sequence[datetime], series: Series, metric: str) -> None:
         self._metric.set_text(metric)
         look = self._look
-        redraw(self._chart, options(look, times, series), spoken(look, {"": series}))
+        self._drawing.show(options(look, times, series), spoken(look, {"": series}))
 
     def show_several(
         self, times: Sequence[datetime], named: Mapping[str, Series], metric: str
     ) -> None:
         self._metric.set_text(metric)
-        redraw(self._chart, lines(self._look, times, named), spoken(self._look, named))
+        self._drawing.show(lines(self._look, times, named), spoken(self._look, named))

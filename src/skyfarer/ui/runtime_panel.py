@@ -12,7 +12,7 @@ from skyfarer.ui import fields
 from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.charts import Look, lines, spoken
 from skyfarer.ui.dashboard import Dashboard
-from skyfarer.ui.drawn import drawing, redraw
+from skyfarer.ui.drawn import Drawing
 from skyfarer.ui.outside import shown
 from skyfarer.ui.runtime import Gauge, Runtime
 
@@ -24,7 +24,7 @@ class RuntimePanel:
 
     def __init__(self, choose: Callable[[str], object]) -> None:
         self._choose = choose
-        self._charts: dict[str, ui.echart] = {}
+        self._charts: dict[str, Drawing] = {}
         self._told = ""
         with box("runtime") as self._box:
             with box("runtime-head"):
@@ -44,8 +44,8 @@ class RuntimePanel:
         self._none.set_text("" if found.gauges else "This instance tells nothing of its runtime.")
         self._rebuild(found)
         for gauge, series in found.gauges:
-            look = _look(gauge)
-            redraw(self._charts[gauge.title], lines(look, times, series), spoken(look, series))
+            look = Look(gauge.title, COLOUR, gauge.unit, growing=False)
+            self._charts[gauge.title].show(lines(look, times, series), spoken(look, series))
 
     def _offer(self, names: Sequence[str], chosen: str) -> None:
         options = {name: shown(name) for name in names}
@@ -67,13 +67,9 @@ class RuntimePanel:
             self._charts = {gauge.title: _chart(gauge) for gauge, _ in found.gauges}
 
 
-def _chart(gauge: Gauge) -> ui.echart:
+def _chart(gauge: Gauge) -> Drawing:
     with box("panel", "chart", "chart-runtime"):
         with box("panel-head"):
             heading(gauge.title, 3).classes("panel-title")
             ui.label(gauge.unit.strip()).classes("muted")
-        return drawing(_look(gauge), {})
-
-
-def _look(gauge: Gauge) -> Look:
-    return Look(gauge.title, COLOUR, gauge.unit, growing=False)
+        return Drawing()

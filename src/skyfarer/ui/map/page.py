@@ -5,7 +5,8 @@ from __future__ import annotations
 from nicegui import events, ui
 
 from skyfarer.ui.api import OapClient, Status
-from skyfarer.ui.boxes import box, in_words
+from skyfarer.ui.boxes import box
+from skyfarer.ui.drawn import Drawing
 from skyfarer.ui.frame import Page, service_link, told
 from skyfarer.ui.map import chart
 from skyfarer.ui.map.api import whole_map
@@ -29,8 +30,7 @@ class MapPage(Page[Map]):
             Picker(self._window, self._look_at)
         self._none = ui.label().classes("state-text missing")
         with box("panel", "map") as self._panel:
-            self._chart = ui.echart({}, on_point_click=self._clicked).classes("map-canvas")
-            in_words(self._chart, "A map of services")
+            self._drawing = Drawing(self._clicked)
         with box("panel", "list") as self._list:
             self._calls = box("list-rows")
         for part in (self._panel, self._list):
@@ -50,15 +50,12 @@ class MapPage(Page[Map]):
         self._none.set_text("" if found.nodes else "No calls in this time. Look at a longer one.")
         hidden = f", {found.hidden} more services are not drawn" if found.hidden else ""
         self._facts.set_text(f"{len(found.nodes)} services, {len(found.calls)} calls{hidden}")
-        self._chart.style(f"height: {chart.height(found)}px")
-        in_words(
-            self._chart,
+        self._drawing.place.style(f"height: {chart.height(found)}px")
+        self._drawing.show(
+            chart.options(found),
             f"A map of {len(found.nodes)} services and {len(found.calls)} calls between them, which"
             " are listed below",
         )
-        self._chart.options.clear()
-        self._chart.options.update(chart.options(found))
-        self._chart.update()
         names = {node.id: node.name for node in found.nodes}
         self._calls.clear()
         with self._calls:

@@ -11,7 +11,7 @@ from nicegui import ui
 from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.charts import Look as Colours
 from skyfarer.ui.charts import lines, spoken
-from skyfarer.ui.drawn import drawing, redraw
+from skyfarer.ui.drawn import Drawing
 from skyfarer.ui.model import Series
 from skyfarer.ui.pipeline.model import Looks
 
@@ -42,23 +42,23 @@ class History:
         _draw(self._delays, DELAYS, delays, times)
 
 
-def _chart(look: Colours, name: str, note: str) -> ui.echart:
+def _chart(look: Colours, name: str, note: str) -> Drawing:
     with box("panel", "chart", name):
         with box("panel-head"):
             heading(look.name, 3).classes("panel-title")
             ui.label(note).classes("muted")
-        return drawing(look, {})
+        return Drawing()
 
 
 def _draw(
-    chart: ui.echart, look: Colours, named: Mapping[str, Series], times: Sequence[datetime]
+    drawing: Drawing, look: Colours, named: Mapping[str, Series], times: Sequence[datetime]
 ) -> None:
     """With seconds, which the axis of a service's charts does not have."""
     options = lines(look, times, named)
     axis = {key: value for key, value in options["xAxis"]["axisLabel"].items() if key != _MARKS}
     options["xAxis"] |= {"data": [one.strftime("%H:%M:%S") for one in times], "axisLabel": axis}
     options["grid"] = {**options["grid"], "right": SECONDS_ROOM_PX}
-    redraw(chart, options, spoken(look, named))
+    drawing.show(options, spoken(look, named))
 
 
 def _rounded(values: Sequence[float | None]) -> Series:
