@@ -175,6 +175,11 @@ def test_the_healthcheck_is_200_when_healthy_and_503_when_not(oap):
     assert response.json() == {"score": 1, "details": "pipeline: stopped"}
 
 
+def test_half_a_letter_does_not_cost_the_answer(oap):
+    oap.health.set("pipeline", False, "a\udc80b é")
+    assert oap.http.get("/healthcheck").json()["details"] == "pipeline: a\udc80b é"
+
+
 def test_the_ledger_is_shown_and_says_whether_it_balances(oap):
     oap.reader.books = Ledger(accepted=10, delivered=6, queued=3, dropped={"malformed": 1})
     assert oap.http.get("/status/ledger").json() == {

@@ -18,6 +18,7 @@ from skyfarer.oap.oal.series import shown
 Value: TypeAlias = int | float | Mapping[str, int]
 Columns: TypeAlias = Mapping[str, Value]
 RANKS: Final = (50, 75, 90, 95, 99)
+_RANK_LABELS: Final = tuple(f"{{p={rank}}}" for rank in RANKS)
 TABLES: Final = frozenset(
     {
         *("percentile2", "percentile", "histogram", "labelCount", "labelAvg"),
@@ -59,6 +60,8 @@ def truncated(dividend: int, divisor: int) -> int:
 class _Parts:
     """The columns of one metric by the original's names; a part no row has reached is 0."""
 
+    __slots__ = ("_found", "complete", "labels", "minutes", "numbers", "reached")
+
     def __init__(self, metric: Metric, columns: Columns, minutes: int) -> None:
         found = {part: columns.get(column) for part, column in metric.columns}
         missing = list(found.values()).count(None)
@@ -71,7 +74,7 @@ class _Parts:
 
     def number(self, part: str) -> int | float:
         value = self._found[part]
-        return 0 if value is None or isinstance(value, Mapping) else value
+        return value if isinstance(value, int | float) else 0
 
     def whole(self, part: str) -> int:
         return int(self.number(part))
@@ -140,16 +143,18 @@ def percentiles(dataset: Mapping[str, int], precision: int) -> list[int]:
     """Of RANKS, from bucket → count, in one pass: a later rank has no lower roof."""
     roofs = _roofs(sum(dataset.values()))
     found, reached = list[int](), 0
-    for bucket, count in sorted((int(key), count) for key, count in dataset.items()):
+    for bucket, count in sorted(zip(map(int, dataset), dataset.values(), strict=True)):
         reached += count
-        while len(found) < len(roofs) and reached >= roofs[len(found)]:
+        while reached >= roofs[len(found)]:
             found.append(bucket * precision)
+            if len(found) == len(roofs):
+                return found
     return found
 
 
 def _percentile2(parts: _Parts) -> Mapping[str, int]:
     found = percentiles(parts.table("dataset"), parts.numbers[0])
-    return {f"{{p={rank}}}": value for rank, value in zip(RANKS, found, strict=True)}
+    return dict(zip(_RANK_LABELS, found, strict=True))
 
 
 def _percentile(parts: _Parts) -> Mapping[str, int]:

@@ -28,6 +28,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
 
+import orjson
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -244,7 +245,9 @@ def _refusal(status: int, refusal: QueryError) -> Response:
 
 
 def _json(status: int, content: dict[str, Any]) -> Response:
-    # ASCII escapes: storage may hold a lone surrogate, and that must not cost the answer.
-    text = json.dumps(content, separators=(",", ":"))
+    try:
+        text = orjson.dumps(content)
+    except TypeError:  # storage may hold a lone surrogate, and that must not cost the answer
+        text = json.dumps(content, separators=(",", ":")).encode()
     headers = {"Retry-After": RETRY_AFTER_S} if status == 503 else None
     return Response(text, status, headers, media_type=JSON)
