@@ -37,6 +37,7 @@ from figures import figure
 from query_asking import Question, Questions
 from query_client import Client, Noted
 from skyfarer.base.clock import SystemClock
+from skyfarer.oap.boot.settling import settled
 from skyfarer.oap.oal.compiler import compile_texts, shipped
 from skyfarer.oap.query import QueryServer
 from skyfarer.telemetry.health import Health
@@ -174,7 +175,8 @@ def main() -> None:
         noted = Noted(built.storage)
         server = serving(noted)
         try:
-            run(given, server.port, noted)
+            with settled():
+                run(given, server.port, noted)
         finally:
             server.stop(5)
             built.stop()

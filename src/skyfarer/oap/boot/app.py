@@ -12,6 +12,7 @@ from skyfarer.oap.boot.config import Application, construct, load_application
 from skyfarer.oap.boot.effective import effective
 from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
+from skyfarer.oap.boot.settling import settled
 from skyfarer.oap.core.modes import RunningMode
 from skyfarer.oap.core.modules import Modules
 from skyfarer.telemetry import logs
@@ -56,8 +57,9 @@ def run(config: Path | None, environ: Mapping[str, str], mode: str | None = None
     except SkyfarerError as error:
         log.error("cannot start: %s", error)
         return 1
-    print(_ready(application), flush=True)
-    failure = core.fate.wait()
+    with settled():
+        print(_ready(application), flush=True)
+        failure = core.fate.wait()
     log.info("stopping")
     left = modules.stop(STOP_TIMEOUT_S)
     if failure:
