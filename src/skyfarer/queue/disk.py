@@ -52,7 +52,7 @@ class Disk:
     def begin_sync(self, fd: int, offset: int, size_bytes: int) -> None:
         """Has the disk begin with what was written there; a sync that follows has less to wait
         for. Nothing survives a power cut before that."""
-        _writeback()(fd, offset, size_bytes)
+        writeback()(fd, offset, size_bytes)
 
     def sync_data(self, fd: int) -> None:
         """Stores through a map included; of the metadata only what reading the bytes needs."""
@@ -66,7 +66,7 @@ class Disk:
 
 
 @cache
-def _writeback() -> Callable[[int, int, int], None]:
+def writeback() -> Callable[[int, int, int], None]:
     from skyfarer.queue.writeback import begin_writeback
 
     return begin_writeback

@@ -14,10 +14,12 @@ measured to cost it a microsecond and more, ten times what it costs a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from skyfarer.queue.disk import write_all, write_buffers
+from skyfarer.queue.disk import Disk, write_all, write_buffers, writeback
 from skyfarer.queue.errors import disk_error
+from skyfarer.queue.meta import Meta
 from skyfarer.queue.records import seal_few
 from skyfarer.queue.segment import Segment
 from skyfarer.queue.split import PIECE_BYTES
@@ -27,6 +29,10 @@ GROUP_RECORDS_MAX: Final = 32  # in one function; from some 40 on entries are ma
 
 class SyncedSegment(Segment):
     """What `add` has returned True for survives a power cut. `enter` may fail, as a sync does."""
+
+    def __init__(self, disk: Disk, path: Path, meta: Meta, number: int) -> None:
+        super().__init__(disk, path, meta, number)
+        writeback()  # found now, and not behind the first group
 
     def add(
         self,
