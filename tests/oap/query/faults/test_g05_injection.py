@@ -64,6 +64,7 @@ class Under:
                 name: cursor.execute(f'SELECT count(*) FROM "{name}"').fetchall()[0][0]
                 for name in tables
             }
+        self.storage.fold()  # which would move rows between two looks
         with self.storage._reading() as cursor:
             cursor.execute(
                 "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1"
