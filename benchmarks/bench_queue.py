@@ -41,6 +41,7 @@ RECORD_BYTES = 8 * KIB
 SEGMENT_BYTES = 16 * MIB
 SEGMENTS = 4
 RECORDS = 2000
+COMMIT_RECORDS = 1000
 ROUNDS = 40
 FULL_BYTES = 512 * MIB
 
@@ -97,15 +98,17 @@ def batches(size: int) -> list[list[bytes]]:
 
 
 def appending(writer: Writer, consumer: Consumer, batch: int) -> Work:
-    records = batches(batch)
-    commit_every = max(1, 1000 // batch)
+    """With a commit for every COMMIT_RECORDS of them, and nothing else beside the appends: to count
+    along took a fortieth of what a single append does."""
+    records, step = batches(batch), COMMIT_RECORDS // batch
+    rounds = [records[at : at + step] for at in range(0, len(records), step)]
 
     def work() -> None:
         append = writer.append
-        for n, payloads in enumerate(records):
-            append(1, payloads)
-            if n % commit_every == 0:
-                consumer.commit(writer.writing)
+        for some in rounds:
+            for payloads in some:
+                append(1, payloads)
+            consumer.commit(writer.writing)
 
     return work
 

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from skyfarer.base.errors import RetryableError
+from skyfarer.base.errors import RetryableError, SkyfarerError
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import (
     STORED_BYTES,
@@ -46,8 +46,6 @@ from skyfarer.queue.meta import Meta
 from skyfarer.queue.records import (
     ENTRY_WORDS,
     crcs_of,
-    pack_checked,
-    pack_entry_into,
     salt_of,
     seal,
 )
@@ -56,53 +54,58 @@ from skyfarer.queue.split import pieces
 
 
 class Segment:
-    """Open for writing. What is placed does not exist until it is entered."""
+    """Open for writing. What is placed does not exist until it is entered.
+
+    What has no underscore is for `Writer.append`, which places and enters a single record itself:
+    `slot` entries are there, the next goes to `at`, its payload behind `start` bytes of them; one
+    that would end behind `limit` does not fit.
+    """
 
     def __init__(self, disk: Disk, path: Path, meta: Meta, number: int) -> None:
         geometry = meta.geometry
         self.number = number
         self.first = 0
         self.trusted = True
-        self._limit = -1
+        self.limit = -1
         self._slots = geometry.slots
-        self._payload_offset = geometry.payload_offset
+        self.payload_offset = geometry.payload_offset
         self._payload_bytes = geometry.payload_bytes
         self._queue_id = meta.queue_id
-        self._salt = 0
-        self._crc = 0
-        self._check = 0
-        self._slot = 0
-        self._at = PAGE_BYTES
-        self._index_end = geometry.index.stop
-        self._start = 0
+        self.salt = 0
+        self.crc = 0
+        self.check = 0
+        self.slot = 0
+        self.at = PAGE_BYTES
+        self.last_at = geometry.index.stop - SLOT_BYTES
+        self.start = 0
         self._entries: array[int] = array("I")
         self._entered = (0, 0)
         self._path = path
         self._disk = disk
-        self._pwrite = disk.pwrite
-        self._fd, self._map = _open(disk, self._path, geometry.payload_offset)
+        self.pwrite = disk.pwrite
+        self.fd, self.index = _open(disk, self._path, geometry.payload_offset)
         # By slot, the `check` of the entry before: a view of words costs a third of a slice.
-        self._before = memoryview(self._map).cast("I")[PAGE_BYTES // 4 - 1 :: ENTRY_WORDS]
+        self.before = memoryview(self.index).cast("I")[PAGE_BYTES // 4 - 1 :: ENTRY_WORDS]
 
     @property
     def slots_left(self) -> int:
-        return self._slots - self._slot if self.trusted else 0
+        return self._slots - self.slot if self.trusted else 0
 
     @property
     def bytes_left(self) -> int:
-        return self._payload_bytes - self._start
+        return self._payload_bytes - self.start
 
     def resume(self, tail: Tail) -> None:
         """Continues after recovery."""
         self.first = tail.extent.first
-        self._salt, self._crc = salt_of(self.number, self.first), tail.crc
+        self.salt, self.crc = salt_of(self.number, self.first), tail.crc
         self._advance(tail.slot, tail.start)
-        self._check = self._before[self._slot]
+        self.check = self.before[self.slot]
 
     def distrust(self) -> None:
         """It takes no other record."""
         self.trusted = False
-        self._limit = -1
+        self.limit = -1
 
     def wipe(self, used_slots: int, durable: bool) -> None:
         """Of its index the slots that may hold anything. A whole one of a megabyte would take as
@@ -110,42 +113,13 @@ class Segment:
         try:
             piece_bytes = PAGE_BYTES if durable else STORED_BYTES
             blank = bytes(PAGE_BYTES + used_slots * SLOT_BYTES)
-            write_pieces(self._disk, self._fd, blank, piece_bytes)
+            write_pieces(self._disk, self.fd, blank, piece_bytes)
             if durable:
                 self.trusted = False
-                self._disk.sync_data(self._fd)
+                self._disk.sync_data(self.fd)
                 self.trusted = True
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
-
-    def put(self, kind: int, payload: bytes | memoryview, length: int) -> bool:
-        """`place` and `enter` of one record, in the fewest steps; False where it does not fit.
-
-        Hence the local `pwrite`: called as an attribute it would be looked for among the methods
-        each time, which Python 3.11 does not learn to spare.
-        """
-        start, slot, at = self._start, self._slot, self._at
-        end = start + length
-        if end > self._limit:
-            return False
-        pwrite = self._pwrite
-        try:
-            if pwrite(self._fd, payload, self._payload_offset + start) != length:
-                write_all(self._disk, self._fd, payload, self._payload_offset + start)
-        except OSError as error:
-            raise disk_error(error, self._path, "write to") from error
-        if self._before[slot] != self._check:
-            raise self._damaged()
-        self._crc = crc = crc32c(payload, self._crc)
-        checked = pack_checked(start, length, kind, crc)
-        self._check = check = crc32c(checked, self._salt + slot)
-        pack_entry_into(self._map, at, checked, check)
-        self._at = at = at + SLOT_BYTES
-        self._slot = slot + 1
-        self._start = end
-        if at >= self._index_end:
-            self._limit = -1
-        return True
 
     def add(
         self,
@@ -171,51 +145,63 @@ class Segment:
         total: int,
     ) -> None:
         """Writes payloads behind those entered and makes their entries. May be repeated."""
-        if not self._slot:
+        if not self.slot:
             self.first = sequence
-            self._salt = self._crc = salt_of(self.number, sequence)
+            self.salt = self.crc = salt_of(self.number, sequence)
         try:
             crcs = self._write(lengths, payloads)
         except OSError as error:
-            raise disk_error(error, self._path, "write to") from error
-        if self._slot and self._before[self._slot] != self._check:
-            raise self._damaged()
-        self._entries = seal(self._salt + self._slot, self._start, kind, lengths, crcs)
+            raise self.unwritten(error) from error
+        if self.slot and self.before[self.slot] != self.check:
+            raise self.damaged()
+        self._entries = seal(self.salt + self.slot, self.start, kind, lengths, crcs)
         self._entered = total, crcs[-1]
 
     def enter(self) -> None:
         """Makes what was placed last records. Cannot fail."""
-        if not self._slot:
+        if not self.slot:
             self._store(SegmentHeader(self.number, self.first, self._queue_id).encode(), 0)
         entries = self._entries
-        self._store(entries.tobytes(), self._at)
-        payload_bytes, self._crc = self._entered
-        self._check = entries[-1]
+        self._store(entries.tobytes(), self.at)
+        payload_bytes, self.crc = self._entered
+        self.check = entries[-1]
         self._advance(len(entries) // ENTRY_WORDS, payload_bytes)
 
     def _store(self, data: bytes, at: int) -> None:
-        self._map[at : at + len(data)] = data
+        self.index[at : at + len(data)] = data
+
+    def write_whole(self, payload: bytes | memoryview) -> None:
+        """Behind the payloads entered, where one call was not enough."""
+        write_all(self._disk, self.fd, payload, self.payload_offset + self.start)
+
+    def unwritten(self, error: OSError) -> SkyfarerError:
+        return disk_error(error, self._path, "write to")
 
     def _write(self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]) -> list[int]:
         """Behind the payloads entered; their crcs."""
+        if len(payloads) == 1:  # to cut it into pieces would take longer than to write it
+            (payload,), offset = payloads, self.payload_offset + self.start
+            if self.pwrite(self.fd, payload, offset) != lengths[0]:
+                self.write_whole(payload)
+            return [crc32c(payload, self.crc)]
         crcs: list[int] = []
-        crc = self._crc
-        offsets = list(accumulate(lengths, initial=self._payload_offset + self._start))
+        crc = self.crc
+        offsets = list(accumulate(lengths, initial=self.payload_offset + self.start))
         for offset, buffers, size, is_whole in pieces(payloads, offsets):
-            if self._disk.pwritev(self._fd, buffers, offset) != size:
-                write_buffers(self._disk, self._fd, buffers, offset)
+            if self._disk.pwritev(self.fd, buffers, offset) != size:
+                write_buffers(self._disk, self.fd, buffers, offset)
             some = crcs_of(buffers, crc)
             crc = some[-1]
             crcs += some if is_whole else some[:-1]
         return crcs
 
     def _advance(self, slots: int, payload_bytes: int) -> None:
-        self._slot += slots
-        self._at += slots * SLOT_BYTES
-        self._start += payload_bytes
-        self._limit = self._payload_bytes if self.slots_left else -1
+        self.slot += slots
+        self.at += slots * SLOT_BYTES
+        self.start += payload_bytes
+        self.limit = self._payload_bytes if self.slots_left else -1
 
-    def _damaged(self) -> RetryableError:
+    def damaged(self) -> RetryableError:
         """The last entry is not what it was: a file that somebody cut is zeros again where it
         grows. A record whose crc goes on from there could not be proven."""
         self.distrust()
@@ -228,7 +214,7 @@ class Segment:
         """What was entered survives a power cut. Never to be called again once it has failed: the
         kernel reports a page it could not write once, and then takes it for clean."""
         try:
-            self._disk.sync_data(self._fd)
+            self._disk.sync_data(self.fd)
         except OSError as error:
             raise self._unsynced(error) from error
 
@@ -237,9 +223,9 @@ class Segment:
         return sync_failed(error, self._path)
 
     def close(self) -> None:
-        self._before.release()
-        self._map.close()
-        self._disk.close(self._fd)
+        self.before.release()
+        self.index.close()
+        self._disk.close(self.fd)
 
 
 def _open(disk: Disk, path: Path, mapped_bytes: int) -> tuple[int, mmap.mmap]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from skyfarer.queue.disk import Disk, write_all, write_buffers, writeback
-from skyfarer.queue.errors import disk_error
 from skyfarer.queue.meta import Meta
 from skyfarer.queue.records import seal_few
 from skyfarer.queue.segment import Segment
@@ -42,10 +41,10 @@ class SyncedSegment(Segment):
         payloads: Sequence[bytes | memoryview],
         total: int,
     ) -> bool:
-        slot, at, start, count = self._slot, self._at, self._start, len(lengths)
+        slot, at, start, count = self.slot, self.at, self.start, len(lengths)
         if (
             not slot
-            or start + total > self._limit
+            or start + total > self.limit
             or slot + count > self._slots
             or count > GROUP_RECORDS_MAX
             or total > PIECE_BYTES
@@ -53,28 +52,28 @@ class SyncedSegment(Segment):
             if added := super().add(sequence, kind, lengths, payloads, total):
                 self.sync()
             return added
-        disk, fd, offset = self._disk, self._fd, self._payload_offset + start
+        disk, fd, offset = self._disk, self.fd, self.payload_offset + start
         try:
             if disk.pwritev(fd, payloads, offset) != total:
                 write_buffers(disk, fd, payloads, offset)
         except OSError as error:
-            raise disk_error(error, self._path, "write to") from error
+            raise self.unwritten(error) from error
         try:
             disk.begin_sync(fd, offset, total)
-            if self._before[slot] != self._check:
-                raise self._damaged()
-            entries, crc, check = seal_few(self._salt + slot, start, kind, payloads, self._crc)
+            if self.before[slot] != self.check:
+                raise self.damaged()
+            entries, crc, check = seal_few(self.salt + slot, start, kind, payloads, self.crc)
             if disk.pwrite(fd, entries, at) != len(entries):
                 write_all(disk, fd, entries, at)
             disk.sync_data(fd)
         except OSError as error:
             raise self._unsynced(error) from error
-        self._crc, self._check = crc, check
-        self._slot, self._at, self._start = slot + count, at + len(entries), start + total
+        self.crc, self.check = crc, check
+        self.slot, self.at, self.start = slot + count, at + len(entries), start + total
         return True
 
     def _store(self, data: bytes, at: int) -> None:
         try:
-            write_all(self._disk, self._fd, data, at)
+            write_all(self._disk, self.fd, data, at)
         except OSError as error:
             raise self._unsynced(error) from error
