@@ -166,7 +166,7 @@ def main() -> None:
     options.add_argument("--segments", type=int, default=200_000, help="of a day")
     options.add_argument("--place", type=Path)
     options.add_argument("--only")
-    options.add_argument("--asked", type=int, default=200)
+    options.add_argument("--asked", type=int, default=600)
     options.add_argument("--seconds", type=float, default=10.0)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
