@@ -18,6 +18,13 @@ return axe.run(document, { resultTypes: ["violations", "passes"] }).then((told) 
 """
 
 
+# Something that fades in is pale for a moment. What never ends is no arrival.
+_AT_REST = """
+return document.getAnimations().every((one) =>
+  one.playState !== "running" || one.effect.getComputedTiming().endTime === Infinity);
+"""
+
+
 class Axe:
     """Reads the checker when it is made, which may fetch it: some seconds."""
 
@@ -26,8 +33,9 @@ class Axe:
         self._source = (packages / "axe-core" / "axe.min.js").read_text("utf-8")
 
     def faults(self, browser: Browser) -> list[str]:
-        """Of the page as it stands, grave or not, a text each. AssertionError when no rule applied
-        at all: then nothing was checked."""
+        """Of the page when it is at rest, grave or not, a text each. AssertionError when no rule
+        applied at all: then nothing was checked."""
+        browser.wait_for("page at rest", lambda: browser.script(_AT_REST))
         browser.script(self._source)
         told = browser.script(_RUN)
         assert told["passed"], "axe found nothing to check"
