@@ -1,4 +1,4 @@
-"""A segment under "fsync": its entries go in with `pwrite`, and a small group in one function.
+"""A segment under "fsync": its entries go in with `pwrite`, and a group in one function.
 
 A sync leaves the page of the index that it wrote read-only in the map, so that the kernel notices
 the next store. Each group would begin with that fault, and it takes three times as long as a
@@ -17,13 +17,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from skyfarer.base.units import MIB
 from skyfarer.queue.disk import Disk, write_all, write_buffers, writeback
 from skyfarer.queue.meta import Meta
-from skyfarer.queue.records import seal_few
+from skyfarer.queue.records import crcs_of, seal, seal_few
 from skyfarer.queue.segment import Segment
-from skyfarer.queue.split import PIECE_BYTES
 
-GROUP_RECORDS_MAX: Final = 32  # in one function; from some 40 on entries are made faster in columns
+GROUP_RECORDS_MAX: Final = 512
+GROUP_BYTES_MAX: Final = 2 * MIB
+FEW: Final = 32  # from some 40 on entries are made faster in columns
 
 
 class SyncedSegment(Segment):
@@ -47,7 +49,7 @@ class SyncedSegment(Segment):
             or start + total > self.limit
             or slot + count > self._slots
             or count > GROUP_RECORDS_MAX
-            or total > PIECE_BYTES
+            or total > GROUP_BYTES_MAX
         ):
             if added := super().add(sequence, kind, lengths, payloads, total):
                 self.sync()
@@ -62,7 +64,12 @@ class SyncedSegment(Segment):
             disk.begin_sync(fd, offset, total)
             if self.before[slot] != self.check:
                 raise self.damaged()
-            entries, crc, check = seal_few(self.salt + slot, start, kind, payloads, self.crc)
+            if count <= FEW:
+                entries, crc, check = seal_few(self.salt + slot, start, kind, payloads, self.crc)
+            else:
+                crcs = crcs_of(payloads, self.crc)
+                words = seal(self.salt + slot, start, kind, lengths, crcs)
+                entries, crc, check = words.tobytes(), crcs[-1], words[-1]
             if disk.pwrite(fd, entries, at) != len(entries):
                 write_all(disk, fd, entries, at)
             disk.sync_data(fd)
