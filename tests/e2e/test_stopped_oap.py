@@ -15,18 +15,21 @@ import pytest
 
 from skyfarer.testing.programs import Oap, eventually
 
+SCRIPT_OR_JVM, JVM = "/pyspark/", "org.apache.spark.deploy.SparkSubmit"
+"""What the command of Spark's process has in it: a script that looks for Java, which becomes it."""
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
-def test_told_to_stop_while_spark_starts_it_ends_at_once_with_0(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", [SCRIPT_OR_JVM, JVM])
+def test_told_to_stop_while_spark_starts_it_ends_at_once_with_0(tmp_path: Path, begun: str) -> None:
     oap = Oap(tmp_path)
     oap.spawn()
     try:
-        eventually(lambda: "module=agent-analyzer" in oap.log.read_text(), 60, "Spark is starting")
-        eventually(lambda: bool(java_of(oap)), 60, "Spark's JVM")
-        (java,) = java_of(oap)
+        eventually(lambda: bool(children(oap, begun)), 120, f"a child runs {begun}")
+        (jvm,) = children(oap, begun)
         assert oap.stop() == 0
-        eventually(lambda: gone(java), 60, "Spark's JVM is gone too")
+        eventually(lambda: gone(jvm), 60, "Spark's JVM is gone too")
     finally:
         oap.kill()
     log = oap.log.read_text()
@@ -42,8 +45,15 @@ def test_a_signal_to_the_whole_process_group_ends_it_with_0(own_oap: Oap) -> Non
     assert "could not stop" not in own_oap.log.read_text()
 
 
-def java_of(oap: Oap) -> list[psutil.Process]:
-    return [one for one in psutil.Process(oap.pid).children() if "java" in one.name()]
+def children(oap: Oap, running: str) -> list[psutil.Process]:
+    return [one for one in psutil.Process(oap.pid).children() if running in command(one)]
+
+
+def command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):  # it has just ended
+        return ""
 
 
 def gone(process: psutil.Process) -> bool:

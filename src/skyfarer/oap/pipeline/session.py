@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,4 +71,32 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
     builder = SparkSession.builder.master(settings.master).appName("skyfarer")
     for key, value in options.items():
         builder = builder.config(key, str(value))
-    return builder.getOrCreate()
+    with _no_child_left():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _no_child_left() -> Iterator[None]:
+    """What is begun and then broken off is killed.
+
+    A JVM that nobody waits for any more fails to say where it listens, and listens for ever: it
+    looks whether its standard input has ended only after that.
+    """
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        for pid in _children() - before:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        raise
+
+
+def _children() -> set[int]:
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid():
+                found.add(int(stat.parent.name))
+    return found
