@@ -24,6 +24,7 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.http import TelemetryServer
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing import reports
 from skyfarer.testing.expected import Entity
 from skyfarer.testing.traffic import DemoTraffic
 
@@ -91,6 +92,20 @@ def test_one_call_too_many_or_too_few_is_found_and_named() -> None:
     assert f"calls={right.calls + 1}" in first
     assert "service stock" in second
     assert "shown None" in second
+
+
+def test_what_fails_or_is_slow_is_written_to_the_log_of_whoever_did_it() -> None:
+    traffic = DemoTraffic(Random(2), SystemClock())
+    segments = [one for number in range(500) for one in traffic.trace(START_MS + 100 * number)]
+
+    lines = reports.logs(segments)
+
+    failed = {one.traceSegmentId for one in segments if one.spans[-1].isError}
+    errors = [one for one in lines if one.tags.data[0].value == "ERROR"]
+    assert failed
+    assert {one.traceContext.traceSegmentId for one in errors} == failed
+    assert len(errors) == len(failed)
+    assert any("slow statement" in one.body.text.text for one in lines)
 
 
 def test_errors_are_read_back_exactly_from_the_success_ratio() -> None:
@@ -245,5 +260,6 @@ def test_the_demo_proves_that_what_was_sent_is_shown_once() -> None:
     assert page
     assert process.returncode == 0, output + errors
     assert "everything that was sent is shown, once" in output
+    assert re.search(r"\b([1-9]\d*) lines of log are shown, \1 were sent", output)
     assert re.search(r"satellite +accepted (\d+) = delivered \1 \+ queued 0 \+ dropped 0", output)
     assert re.search(r"OAP +accepted (\d+) = delivered \1 \+ queued 0 \+ dropped 0", output)

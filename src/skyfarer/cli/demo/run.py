@@ -130,12 +130,16 @@ class Demo:
         satellite, oap = await self._drained(ports, agents.records)
         rest = f"http://{HOST}:{ports.oap_rest}"
         shown = await verification.ask(f"{rest}/graphql", self._traffic.expected)
+        logs = await verification.count_logs(f"{rest}/graphql", self._traffic.expected)
         wrong = list(verification.differences(shown, self._traffic.expected))
         print(f"\nsatellite  {satellite}\nOAP        {oap}\n")
         print("\n".join(verification.table(shown, self._traffic.expected)), flush=True)
+        print(f"\n{logs} lines of log are shown, {agents.logs} were sent")
         for line in wrong[:DIFFERENCES_SHOWN_MAX]:
             print(f"differs: {line}")
         faults = list(_faults(agents.records, satellite, oap, len(wrong)))
+        if logs != agents.logs:
+            faults.append("lines of log are missing, or shown twice")
         print("\n" + ("; ".join(faults) or "everything that was sent is shown, once"), flush=True)
         return 1 if faults else 0
 

@@ -18,12 +18,16 @@ from skyfarer.testing.expected import MINUTE_MS, Entity, Expected, Totals
 SLA_WHOLE = 10_000
 ENTITIES_PER_REQUEST = 10
 METRICS = ("cpm", "resp_time", "sla")
+LOGS_PER_REQUEST = 1_000
 
 _EXPRESSION = """\
   e{number}_{metric}: execExpression(
     expression: "{scope}_{metric}", entity: $entity{number}, duration: $duration
   ) {{ error results {{ values {{ id value }} }} }}
 """
+
+
+_LOGS = "query demo($of: LogQueryCondition) { queryLogs(condition: $of) { logs { timestamp } } }"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def derived(total: Totals) -> Minute:
 
 async def ask(graphql_url: str, expected: Expected) -> Shown:
     """The series of every entity that was sent, over the minutes that were."""
-    duration = await _duration(graphql_url, expected)
+    duration = await _duration(graphql_url, *expected.minutes)
     entities = [
         entity
         for scope in ("service", "service_instance", "endpoint")
@@ -65,6 +69,24 @@ async def ask(graphql_url: str, expected: Expected) -> Shown:
             graphql_url, entities[start : start + ENTITIES_PER_REQUEST], duration
         )
     return shown
+
+
+async def count_logs(graphql_url: str, expected: Expected) -> int:
+    """Minute by minute, for nobody pages as far as all of them; what began in the last minute may
+    have written in the next."""
+    first, last = expected.minutes
+    return sum([await _logs_of(graphql_url, minute) for minute in range(first, last + 2)])
+
+
+async def _logs_of(url: str, minute: int) -> int:
+    paging = {"pageNum": 0, "pageSize": LOGS_PER_REQUEST}
+    condition = {"queryDuration": await _duration(url, minute, minute), "paging": paging}
+    count = full = 0
+    while count == full:
+        full += LOGS_PER_REQUEST
+        paging["pageNum"] += 1
+        count += len((await _query(url, _LOGS, {"of": condition}))["queryLogs"]["logs"])
+    return count
 
 
 def differences(shown: Shown, expected: Expected) -> Iterator[str]:
@@ -100,17 +122,17 @@ def table(shown: Shown, expected: Expected) -> Iterable[str]:
         )
 
 
-async def _duration(url: str, expected: Expected) -> dict[str, str]:
-    """In the server's time zone, as the query protocol wants it."""
+async def _duration(url: str, first: int, last: int) -> dict[str, str]:
+    """From the first to the last, in the server's time zone, as the query protocol wants it."""
     answer = await _query(url, "{ time: getTimeInfo { timezone } }", {})
     offset = int(answer["time"]["timezone"])
     sign = -1 if offset < 0 else 1
     zone = timezone(sign * timedelta(hours=abs(offset) // 100, minutes=abs(offset) % 100))
-    first, last = (
+    start, end = (
         datetime.fromtimestamp(minute * MINUTE_MS // 1000, zone).strftime("%Y-%m-%d %H%M")
-        for minute in expected.minutes
+        for minute in (first, last)
     )
-    return {"start": first, "end": last, "step": "MINUTE"}
+    return {"start": start, "end": end, "step": "MINUTE"}
 
 
 async def _series(url: str, entities: list[Entity], duration: dict[str, str]) -> Shown:
