@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -94,7 +95,8 @@ def drawn(browser: Browser, url: str) -> Browser:
     return browser
 
 
-def test_in_greys_the_edge_of_a_node_and_a_word_tell_its_state(drawn: Browser) -> None:
+def test_in_greys_the_edge_of_a_node_and_a_word_tell_its_state(drawn: Browser, shots: Path) -> None:
+    drawn.screenshot(shots / "map-states-1280.png")
     inked = drawn.script(_INKED_EDGES)
     assert inked.keys() >= {"front", "sluggish\nslow", "broken\nfailing", "db:5432"}
     assert inked["broken\nfailing"] > 90

@@ -22,6 +22,8 @@ _COLOURS = {State.GOOD: "#4a70e8", State.SLOW: "#d18a1b", State.FAILING: "#d1481
 _GUESSED = "#8792a5"
 _BORDERS = {State.SLOW: "dashed", State.FAILING: "solid"}
 _BORDER_WIDTH = 4
+_LETTERS = {"fontSize": 12, "lineHeight": 16}
+"""Without a height a second line would be drawn over the first."""
 _INK = "getComputedStyle(document.body).getPropertyValue('--ink')"
 _LINE = "#8792a5"
 
@@ -40,7 +42,7 @@ def options(shown: Map) -> Options:
                 "scaleLimit": {"min": 0.3, "max": 3},
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 8,
-                "label": {"show": True, "position": "bottom", **INKED, "fontSize": 12},
+                "label": {"show": True, "position": "bottom", **INKED, **_LETTERS},
                 "emphasis": {"focus": "adjacency"},
                 "data": [_node(node, *places[node.id]) for node in shown.nodes],
                 "links": [_link(call, _bend(call, places)) for call in shown.calls],
