@@ -46,6 +46,15 @@ return Object.fromEntries(chart.getOption().series[0].data.map((node) => {
   return [node.name, inked];
 }));
 """
+# How much room there is below each node for its name and the word.
+_ROOM_BELOW = """
+const chart = getElement(Number(document.querySelector(".map .canvas").id.slice(1))).chart;
+return chart.getOption().series[0].data.map((node) => {
+  const y = chart.convertToPixel({ seriesIndex: 0 }, [node.x, node.y])[1];
+  return chart.getHeight() - y - node.symbolSize / 2;
+});
+"""
+TWO_LINES_PX = 38
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +112,7 @@ def test_in_greys_the_edge_of_a_node_and_a_word_tell_its_state(drawn: Browser, s
     assert 20 < inked["sluggish\nslow"] < 85
     assert inked["front"] < 10
     assert inked["db:5432"] < 10
+    assert min(drawn.script(_ROOM_BELOW)) > TWO_LINES_PX
 
 
 def test_a_legend_says_what_the_signs_mean_and_who_has_them_now(drawn: Browser, axe: Axe) -> None:

@@ -22,6 +22,9 @@ _COLOURS = {State.GOOD: "#4a70e8", State.SLOW: "#d18a1b", State.FAILING: "#d1481
 _GUESSED = "#8792a5"
 _BORDERS = {State.SLOW: "dashed", State.FAILING: "solid"}
 _BORDER_WIDTH = 4
+_TOP, _AROUND = 20, 160
+"""ECharts leaves a fifth of the height free: nearly all of it has to be below the lowest node, for
+its two lines."""
 _LETTERS = {"fontSize": 12, "lineHeight": 16}
 """Without a height a second line would be drawn over the first."""
 _INK = "getComputedStyle(document.body).getPropertyValue('--ink')"
@@ -38,6 +41,7 @@ def options(shown: Map) -> Options:
             {
                 "type": "graph",
                 "layout": "none",
+                "top": _TOP,
                 "roam": True,
                 "scaleLimit": {"min": 0.3, "max": 3},
                 "edgeSymbol": ["none", "arrow"],
@@ -55,7 +59,7 @@ def height(shown: Map) -> int:
     places = placed([node.id for node in shown.nodes], {(c.source, c.target) for c in shown.calls})
     columns = [column for column, _ in places.values()]
     tallest = max((columns.count(column) for column in set(columns)), default=1)
-    return min(max(tallest, 2) * ROW_HEIGHT + 100, 900)
+    return min(max(tallest, 2) * ROW_HEIGHT + _AROUND, 900)
 
 
 def _node(node: Node, column: float, row: float) -> dict[str, Any]:
