@@ -1,7 +1,7 @@
 """The map as options for ECharts. Names come from the wire: they are drawn as text on the canvas,
 in labels and tooltips alike, and never become HTML.
 
-What a node is stands in its shape; its state in a colour, a border and a word below its name, and
+What a node is stands in its shape; its state in a colour, a border and a word beside its name, and
 that of a call in a colour and a word beside its number. `legend` says the same.
 """
 
@@ -22,11 +22,6 @@ _COLOURS = {State.GOOD: "#4a70e8", State.SLOW: "#d18a1b", State.FAILING: "#d1481
 _GUESSED = "#8792a5"
 _BORDERS = {State.SLOW: "dashed", State.FAILING: "solid"}
 _BORDER_WIDTH = 4
-_TOP, _AROUND = 20, 160
-"""ECharts leaves a fifth of the height free: nearly all of it has to be below the lowest node, for
-its two lines."""
-_LETTERS = {"fontSize": 12, "lineHeight": 16}
-"""Without a height a second line would be drawn over the first."""
 _INK = "getComputedStyle(document.body).getPropertyValue('--ink')"
 _LINE = "#8792a5"
 
@@ -41,12 +36,11 @@ def options(shown: Map) -> Options:
             {
                 "type": "graph",
                 "layout": "none",
-                "top": _TOP,
                 "roam": True,
                 "scaleLimit": {"min": 0.3, "max": 3},
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 8,
-                "label": {"show": True, "position": "bottom", **INKED, **_LETTERS},
+                "label": {"show": True, "position": "bottom", **INKED, "fontSize": 12},
                 "emphasis": {"focus": "adjacency"},
                 "data": [_node(node, *places[node.id]) for node in shown.nodes],
                 "links": [_link(call, _bend(call, places)) for call in shown.calls],
@@ -59,7 +53,7 @@ def height(shown: Map) -> int:
     places = placed([node.id for node in shown.nodes], {(c.source, c.target) for c in shown.calls})
     columns = [column for column, _ in places.values()]
     tallest = max((columns.count(column) for column in set(columns)), default=1)
-    return min(max(tallest, 2) * ROW_HEIGHT + _AROUND, 900)
+    return min(max(tallest, 2) * ROW_HEIGHT + 100, 900)
 
 
 def _node(node: Node, column: float, row: float) -> dict[str, Any]:
@@ -115,7 +109,7 @@ def facts(vital: Vital) -> str:
 
 def _named(node: Node) -> str:
     state = node.vital.state
-    return _short(node.name) if state is State.GOOD else f"{_short(node.name)}\n{state.value}"
+    return _short(node.name) if state is State.GOOD else f"{_short(node.name)} · {state.value}"
 
 
 def _border(state: State) -> dict[str, Any]:
