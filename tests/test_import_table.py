@@ -73,7 +73,7 @@ GUARDED: dict[str, tuple[str, ...]] = {
     "compression": ("wire.http.inflating",),
     "re2": ("satellite.processors",),
     "confluent_kafka": ("satellite.senders",),
-    "ssl": ("wire",),
+    "ssl": ("wire", "oap.cluster.zookeeper"),
     # Ours, but they bring protobuf: a satellite has it for its filters and for JSON alone.
     "skyfarer.wire.generated": ("oap", "testing", "wire.messages"),
     "skyfarer.wire.messages": (

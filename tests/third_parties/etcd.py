@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skyfarer.testing.programs import free_port
+from third_parties.certificates import Shown
 from third_parties.servers import Server
 
 TIMEOUT_S = 10.0
@@ -23,21 +24,29 @@ class EtcdServer(Server):
         self._peers = f"http://127.0.0.1:{free_port()}"
 
     def is_ready(self) -> bool:
-        with urllib.request.urlopen(f"http://{self.address}/health", timeout=TIMEOUT_S) as response:
+        with urllib.request.urlopen(f"http://{self.plain}/health", timeout=TIMEOUT_S) as response:
             return bool(json.load(response)["health"] == "true")
 
     def command(self) -> Sequence[str]:
         found = shutil.which("etcd")
         assert found, "the tests need Debian's etcd-server"
-        url = f"http://{self.address}"
+        urls = ",".join(self.urls())
         return [
             *(found, "--data-dir", str(self.data), "--log-level", "error", "--logger", "zap"),
-            *("--listen-client-urls", url, "--advertise-client-urls", url),
+            *("--listen-client-urls", urls, "--advertise-client-urls", urls),
             *("--listen-peer-urls", self._peers, "--initial-advertise-peer-urls", self._peers),
             *("--initial-cluster", f"default={self._peers}"),
             # An election is waited for at every start; a lease lasts at least 1.5 of these.
             *("--heartbeat-interval", "50", "--election-timeout", "500"),
         ]
+
+    @property
+    def plain(self) -> str:
+        """Where it answers without TLS."""
+        return self.address
+
+    def urls(self) -> Sequence[str]:
+        return [f"http://{self.plain}"]
 
     def ask_for_passwords(self, user: str, password: str) -> None:
         """`user` may do anything, and from now on nobody may without a password."""
@@ -61,8 +70,31 @@ class EtcdServer(Server):
     def _post(self, path: str, token: str = "", **body: str) -> dict[str, object]:
         headers = {"Authorization": token} if token else {}
         request = urllib.request.Request(
-            f"http://{self.address}/v3/{path}", json.dumps(body).encode(), headers
+            f"http://{self.plain}/v3/{path}", json.dumps(body).encode(), headers
         )
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
             answer: dict[str, object] = json.load(response)
         return answer
+
+
+class SecuredEtcdServer(EtcdServer):
+    """Its port is one for TLS, and whoever comes must show a certificate of the authority."""
+
+    def __init__(self, directory: Path, ca: Path, shown: Shown) -> None:
+        super().__init__(directory)
+        self._ca, self._shown = ca, shown
+        self._plain = free_port()
+
+    @property
+    def plain(self) -> str:
+        return f"127.0.0.1:{self._plain}"
+
+    def urls(self) -> Sequence[str]:
+        return [f"https://{self.address}", *super().urls()]
+
+    def command(self) -> Sequence[str]:
+        return [
+            *super().command(),
+            *("--cert-file", str(self._shown.certificate), "--key-file", str(self._shown.key)),
+            *("--client-cert-auth", "--trusted-ca-file", str(self._ca)),
+        ]

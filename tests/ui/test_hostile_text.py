@@ -148,3 +148,11 @@ def test_what_is_typed_is_text_too(browser: Browser, url: str) -> None:
             "return [...document.querySelectorAll('input')].map((i) => i.value)"
         )
         assert {f"a={HURT}", HURT} <= set(values)
+
+
+def test_words_of_a_log_are_looked_for_and_told_as_text(browser: Browser, url: str) -> None:
+    browser.open(f"{url}logs?{urlencode({'keywords': HURT})}")
+    browser.wait_for("the logs", lambda: len(browser.texts(".log-text")) == 2)
+    browser.open(f"{url}logs?{urlencode({'keywords': HURTS[4] + UNSEEN, 'excluding': HURTS[0]})}")
+    sentence = browser.wait_for("a sentence", lambda: browser.text(".missing"))
+    assert f"with “{HURTS[4]}␀<U+202E>”, without “{HURTS[0]}”" in sentence

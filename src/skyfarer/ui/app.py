@@ -16,8 +16,8 @@ from nicegui import ui
 from skyfarer.base.errors import PermanentError
 from skyfarer.ui import whole_texts
 from skyfarer.ui.api import OapClient, Wanted
-from skyfarer.ui.listing import Question, asked
-from skyfarer.ui.logs import LogsPage
+from skyfarer.ui.listing import asked
+from skyfarer.ui.logs import LogQuestion, LogsPage
 from skyfarer.ui.map import MapPage
 from skyfarer.ui.marks import FAVICON
 from skyfarer.ui.page import ServicesPage
@@ -60,7 +60,7 @@ def create(oap_url: str) -> FastAPI:
 
     @ui.page("/logs")
     def logs(request: Request) -> None:
-        LogsPage(client, asked(Question, request.query_params)).build()
+        LogsPage(client, asked(LogQuestion, request.query_params)).build()
 
     @ui.page("/pipeline")
     def pipeline() -> None:

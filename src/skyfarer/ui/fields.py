@@ -18,6 +18,8 @@ _OPTIONS_ALONE = """() => setTimeout(() => {
 """A list of options may hold nothing else that can have the focus: Quasar's scrolling part has it
 for no use of ours."""
 
+_WHAT_STANDS_THERE = "(event) => emit(event.target.value)"
+
 
 def choice(label: str, options: Mapping[str, str], value: str) -> ui.select:
     """A value that is none of the options, as an address may have it, is the first."""
@@ -51,6 +53,11 @@ def number(label: str, value: int | None) -> ui.number:
 def text(label: str, value: str, hint: str = "") -> ui.input:
     field = ui.input(label, value=value, placeholder=hint)
     return field.props("dense outlined debounce=500").classes("field field-long")
+
+
+def on_enter(field: ui.input, entered: Callable[[str], object]) -> None:
+    """Called with what stands there, which the server may not have been told yet."""
+    field.on("keydown.enter", lambda event: entered(str(event.args)), js_handler=_WHAT_STANDS_THERE)
 
 
 def button(label: str, clicked: Callable[[], None]) -> ui.button:

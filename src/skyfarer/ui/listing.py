@@ -11,7 +11,8 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
 
 from nicegui import ui
 
@@ -70,8 +71,6 @@ Asked = TypeVar("Asked", bound=Question)
 
 
 class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
-    nothing: ClassVar[str]
-
     def __init__(self, client: OapClient, asked: Asked) -> None:
         super().__init__(client)
         self._asked = asked
@@ -89,13 +88,24 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
     def lines(self, rows: Sequence[Row], status: Status) -> None:
         """Draws them where it is called."""
 
+    @abstractmethod
+    def nothing(self, asked: Asked) -> str:
+        """Said where nothing was found: what was looked for."""
+
+    @abstractmethod
+    def advice(self, asked: Asked) -> str:
+        """And what to do."""
+
     def body(self) -> None:
         with box("panel", "form"):
             self._service = fields.services(self._asked.service)
             self._fields = {"service": self._service, **self.form(self._asked)}
             Picker(self._asked.window, lambda window: self._ask({"window": window}))
-        for one in self._fields.values():
+        for name, one in self._fields.items():
             one.on_value_change(self._changed)
+            if isinstance(one, ui.input):
+                one.props(f"maxlength={TEXT_MAX}")
+                fields.on_enter(one, partial(self._entered, name))
         self._none = ui.label().classes("state-text missing")
         with box("panel", "list") as self._panel:
             self._missing = ui.label().classes("muted note")
@@ -121,7 +131,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         self._shown = listed
         fields.offer(self._service, listed.services, self._asked.service)
         self._panel.set_visibility(bool(listed.rows))
-        self._none.set_text("" if listed.rows else self._why_none())
+        self._none.set_text("" if listed.rows else self._why_none(listed))
         self._missing.set_text(listed.missing)
         self._rows.clear()
         with self._rows:
@@ -130,8 +140,13 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         self._newer.set_enabled(self._asked.page > 1)
         self._older.set_enabled(listed.more)
 
-    def _why_none(self) -> str:
-        return "There are no more. Go back a page." if self._asked.page > 1 else self.nothing
+    def _why_none(self, listed: Listed[Row]) -> str:
+        """A search that gave up may have missed some: then its own advice is the one to follow."""
+        if self._asked.page > 1:
+            what, advice = "There are no more.", "Go back a page."
+        else:
+            what, advice = self.nothing(self._asked), self.advice(self._asked)
+        return f"{what} But {listed.missing}." if listed.missing else f"{what} {advice}"
 
     def _turn(self, pages: int) -> None:
         self._ask({"page": self._asked.page + pages})
@@ -139,12 +154,21 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
     def _changed(self) -> None:
         self._ask({name: _told(field) for name, field in self._fields.items()} | {"page": 1})
 
-    def _ask(self, changed: Mapping[str, Any]) -> None:
-        asked = replace(self._asked, **{"page": 1, **changed})
-        if asked != self._asked:
-            self._asked, self._shown = asked, None
-            told(asked.address())
+    def _entered(self, name: str, text: str) -> None:
+        """At once, and anew also where nothing was changed: whoever presses Enter wants to see."""
+        self._shown = None
+        if not self._ask({name: text.strip()}):
             ui.timer(0, self.refresh, once=True)
+
+    def _ask(self, changed: Mapping[str, Any]) -> bool:
+        """Whether that is another question than before."""
+        asked = replace(self._asked, **{"page": 1, **changed})
+        if asked == self._asked:
+            return False
+        self._asked, self._shown = asked, None
+        told(asked.address())
+        ui.timer(0, self.refresh, once=True)
+        return True
 
 
 def asked(kind: type[Asked], address: Mapping[str, str]) -> Asked:

@@ -8,10 +8,9 @@ from nicegui import ui
 
 from skyfarer.ui import fields
 from skyfarer.ui.boxes import box
-from skyfarer.ui.window import CHOICES, Window
+from skyfarer.ui.window import CHOICES, Window, last_words
 
 FIXED = "fixed"
-_NAMES = {"m": "minutes", "h": "hour", "d": "day"}
 
 
 class Picker:
@@ -19,7 +18,7 @@ class Picker:
 
     def __init__(self, window: Window, picked: Callable[[Window], object]) -> None:
         self._picked = picked
-        choices = {name: _named(name) for name in CHOICES}
+        choices = {name: last_words(name) for name in CHOICES}
         if window.last and window.last not in choices:
             choices[window.last] = f"last {window.last}"
         choices[FIXED] = "from … to …"
@@ -45,13 +44,6 @@ class Picker:
         window = Window.of("", self._start.value or "", self._end.value or "")
         if window.fixed is not None:
             self._picked(window)
-
-
-def _named(choice: str) -> str:
-    number, unit = int(choice[:-1]), _NAMES[choice[-1]]
-    if number == 1:
-        return f"last {unit}"
-    return f"last {number} {unit.rstrip('s')}s"
 
 
 def _moment(label: str) -> ui.input:

@@ -14,6 +14,7 @@ CHOICES: Final = {"15m": 15, "30m": 30, "1h": 60, "6h": 360, "1d": 1_440, "7d": 
 MINUTES_MAX: Final = 45 * 1_440
 _LAST = re.compile("([0-9]{1,5})([mhd])")
 _UNITS = {"m": 1, "h": 60, "d": 1_440}
+_NAMES = {"m": "minute", "h": "hour", "d": "day"}
 _WRITTEN = "%Y-%m-%dT%H:%M"
 _ASKED = "%Y-%m-%d %H%M"
 POINTS_MAX: Final = 500
@@ -96,11 +97,23 @@ class Window:
         named = {minutes: name for name, minutes in CHOICES.items()}
         return named.get(self.minutes, f"{self.minutes}m")
 
+    @property
+    def words(self) -> str:
+        if self.fixed is None:
+            return f"in the {last_words(self.last)}"
+        start, end = (one.strftime("%Y-%m-%d %H:%M") for one in self.fixed)
+        return f"from {start} to {end}"
+
     def address(self) -> dict[str, str]:
         if self.fixed is None:
             return {"last": self.last}
         start, end = (one.strftime(_WRITTEN) for one in self.fixed)
         return {"start": start, "end": end}
+
+
+def last_words(last: str) -> str:
+    number, unit = int(last[:-1]), _NAMES[last[-1]]
+    return f"last {unit}" if number == 1 else f"last {number} {unit}s"
 
 
 def _floor(moment: datetime, step: str) -> datetime:

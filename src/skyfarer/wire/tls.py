@@ -46,6 +46,7 @@ class ClientTlsSettings:
     certificate_file: Path | None = None  # with `key_file`: shown to servers that ask (mTLS)
     key_file: Path | None = None
     verify: bool = True  # False believes anyone, whatever name and authority it shows
+    protocol: str = HTTP_2  # empty: one that ALPN has no name for
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class ClientTls:
             context.load_default_certs(ssl.Purpose.SERVER_AUTH)
         if settings.certificate_file is not None:
             _show(context, settings.certificate_file, settings.key_file)
-        return _hardened(context, HTTP_2)
+        return _hardened(context, settings.protocol)
 
 
 class ServerTls:
@@ -173,7 +174,8 @@ def _hardened(context: ssl.SSLContext, protocol: str) -> ssl.SSLContext:
 
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.set_alpn_protocols([protocol])
+    if protocol:
+        context.set_alpn_protocols([protocol])
     return context
 
 

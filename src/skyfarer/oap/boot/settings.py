@@ -57,6 +57,10 @@ class ZooKeeperConfig:
     enableACL: bool = False
     schema: Literal["digest"] = "digest"
     expression: str = field(default="skywalking:skywalking", repr=False)  # user:password
+    sslEnabled: bool = False
+    sslTrustedCAsPath: Path | None = None  # of whom a server must show a certificate
+    sslKeyPath: Path | None = None  # with the certificates: shown to a server that asks
+    sslCertChainPath: Path | None = None
     internalComHost: str = ""  # as other nodes are told; empty: core's gRPCHost and gRPCPort
     internalComPort: int = -1
 
@@ -68,6 +72,7 @@ class ZooKeeperConfig:
         user, colon, password = self.expression.partition(":")
         if self.enableACL and not (user and colon and password):
             raise ValueError("enableACL needs an expression of user:password")
+        _client_tls(self.sslEnabled, self.sslTrustedCAsPath, self.sslKeyPath, self.sslCertChainPath)
         _within("internalComPort", self.internalComPort, -1, PORT_MAX)
 
 
@@ -79,6 +84,10 @@ class EtcdConfig:
     authentication: bool = False
     user: str = ""
     password: str = field(default="", repr=False)
+    sslEnabled: bool = False
+    sslTrustedCAsPath: Path | None = None  # of whom a server must show a certificate
+    sslKeyPath: Path | None = None  # with the certificates: shown to a server that asks
+    sslCertChainPath: Path | None = None
     internalComHost: str = ""
     internalComPort: int = -1
 
@@ -89,6 +98,7 @@ class EtcdConfig:
             raise ValueError("serviceName must not be empty")
         if self.authentication and not (self.user and self.password):
             raise ValueError("authentication needs user and password")
+        _client_tls(self.sslEnabled, self.sslTrustedCAsPath, self.sslKeyPath, self.sslCertChainPath)
         _within("internalComPort", self.internalComPort, -1, PORT_MAX)
 
 
@@ -336,6 +346,17 @@ def _tls(keys: str, enabled: bool, key: Path | None, certificate: Path | None) -
 def _mtls(keys: str, enabled: bool, authorities: Path | None) -> None:
     if authorities is not None and not enabled:
         raise ValueError(f"{keys}TrustedCAsPath needs {keys}Enabled")
+
+
+def _client_tls(
+    enabled: bool, authorities: Path | None, key: Path | None, certificate: Path | None
+) -> None:
+    if not enabled and any((authorities, key, certificate)):
+        raise ValueError("sslTrustedCAsPath, sslKeyPath and sslCertChainPath need sslEnabled")
+    if enabled and authorities is None:
+        raise ValueError("sslEnabled needs sslTrustedCAsPath, the authorities that are believed")
+    if (key is None) != (certificate is None):
+        raise ValueError("sslKeyPath and sslCertChainPath need each other")
 
 
 def _own(port_key: str, port: int, key: str, enabled: bool) -> None:

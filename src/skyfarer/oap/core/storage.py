@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.events import EventReader
 from skyfarer.oap.core.expiry import Kept
@@ -180,6 +181,11 @@ class Analysed:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
+class StoredMeanwhileError(RetryableError):
+    """Another node has stored one of the batch's segments since it was asked which are known:
+    analysed again, the batch leaves it out, and its metrics too."""
+
+
 class Writer(Protocol):
     def applied(self, partition: str) -> int:
         """The next sequence wanted of that partition; 0 for one never seen."""
@@ -193,7 +199,8 @@ class Writer(Protocol):
         `batch.first` must be the applied offset: anything else raises PermanentError and stores
         nothing, because it would lose or repeat records. Rows of a model and day that was dropped,
         or of an older one, raise DroppedDayError, which stores nothing either: late data must not
-        bring back a table that has expired.
+        bring back a table that has expired. So does StoredMeanwhileError, for a segment that is
+        known since: what was counted of it is counted already, so it cannot just be left out here.
         """
 
     def expired(self) -> Mapping[Kept, int]:

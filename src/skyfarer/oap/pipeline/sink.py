@@ -27,7 +27,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.expiry import DroppedDayError
 from skyfarer.oap.core.inventory import Inventory, InventoryReader
-from skyfarer.oap.core.storage import Analysed, Deltas, Parked, Writer
+from skyfarer.oap.core.storage import Analysed, Deltas, Parked, StoredMeanwhileError, Writer
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.ahead import Ahead
 from skyfarer.oap.pipeline.analysis.entry import told
@@ -61,6 +61,8 @@ from skyfarer.telemetry.metrics import Registry
 from skyfarer.wire.rpc import Kind
 
 DUPLICATE = "duplicate"
+ANALYSED_AGAIN_MAX = 4
+"""Times that one batch is, before it counts as failed and is read again after a pause."""
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
     *("start_time", "latency", "is_error", "tags", "slow", "data"),
@@ -126,12 +128,16 @@ class BatchSink:
         return decoded, rows
 
     def _apply_in_time(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
-        """A day that was dropped since the batch began has made its rows too late."""
-        try:
-            self._apply(fresh, rows, first)
-        except DroppedDayError as dropped:
-            log.info("%s", dropped)
-            self._apply(fresh, rows, first)
+        """Storage may have changed since the batch began: a day that was dropped has made its rows
+        too late, and a segment that another node has stored is a resend. Analysed again, it is so.
+        """
+        for _ in range(ANALYSED_AGAIN_MAX):
+            try:
+                self._apply(fresh, rows, first)
+                return
+            except (DroppedDayError, StoredMeanwhileError) as changed:
+                log.info("%s", changed)
+        self._apply(fresh, rows, first)
 
     def _apply(self, fresh: DataFrame, rows: pa.Table, first: int) -> None:
         if not rows.num_rows:

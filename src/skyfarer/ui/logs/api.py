@@ -7,8 +7,8 @@ from typing import Any
 
 from skyfarer.ui.api import OapClient
 from skyfarer.ui.fields import pairs
-from skyfarer.ui.listing import Listed, Question
-from skyfarer.ui.logs.model import PAGE_ROWS, LogRow
+from skyfarer.ui.listing import Listed
+from skyfarer.ui.logs.model import PAGE_ROWS, LogQuestion, LogRow
 from skyfarer.ui.model import ServerTime
 
 _LOGS = """query logs($condition: LogQueryCondition) {
@@ -19,16 +19,18 @@ _LOGS = """query logs($condition: LogQueryCondition) {
 }"""
 
 
-async def search(client: OapClient, time: ServerTime, asked: Question) -> Listed[LogRow]:
+async def search(client: OapClient, time: ServerTime, asked: LogQuestion) -> Listed[LogRow]:
     services = await client.services()
     named = {service.name: service.id for service in services}
     names = tuple(service.name for service in services if service.normal)
-    if asked.service and asked.service not in named:
+    if asked.fault or (asked.service and asked.service not in named):
         return Listed((), names, False)
     condition: dict[str, Any] = {
         "paging": {"pageNum": asked.page, "pageSize": PAGE_ROWS},
         "serviceId": named.get(asked.service),
         "tags": [{"key": key, "value": value} for key, value in pairs(asked.tags)] or None,
+        "keywordsOfContent": asked.wanted or None,
+        "excludingKeywordsOfContent": asked.unwanted or None,
     }
     if asked.trace_id:
         condition["relatedTrace"] = {"traceId": asked.trace_id}

@@ -1,5 +1,9 @@
 """The map as options for ECharts. Names come from the wire: they are drawn as text on the canvas,
-in labels and tooltips alike, and never become HTML."""
+in labels and tooltips alike, and never become HTML.
+
+What a node is stands in its shape; its state in a colour, a border and a word beside its name, and
+that of a call in a colour and a word beside its number. `legend` says the same.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,17 @@ from typing import Any
 
 from skyfarer.ui.charts import FONTS, INKED, Options
 from skyfarer.ui.map.layout import Place, placed
-from skyfarer.ui.map.model import Call, Map, Node, Vital
+from skyfarer.ui.map.model import Call, Map, Node, State, Vital
 from skyfarer.ui.model import count_text, latency_text, share_text
 from skyfarer.ui.outside import shown
 
 COLUMN_WIDTH, ROW_HEIGHT = 200, 120
 NAME_CHARS_MAX = 28
-_GOOD, _SLOW, _FAILING, _GUESSED = "#4a70e8", "#d18a1b", "#d1481f", "#8792a5"
+_COLOURS = {State.GOOD: "#4a70e8", State.SLOW: "#d18a1b", State.FAILING: "#d1481f"}
+_GUESSED = "#8792a5"
+_BORDERS = {State.SLOW: "dashed", State.FAILING: "solid"}
+_BORDER_WIDTH = 4
+_INK = "getComputedStyle(document.body).getPropertyValue('--ink')"
 _LINE = "#8792a5"
 
 
@@ -51,12 +59,12 @@ def height(shown: Map) -> int:
 def _node(node: Node, column: float, row: float) -> dict[str, Any]:
     return {
         "id": node.id,
-        "name": _short(node.name),
+        "name": _named(node),
         "x": column * COLUMN_WIDTH,
         "y": row * ROW_HEIGHT,
         "symbolSize": 34 if node.is_real else 26,
         "symbol": "circle" if node.is_real else "roundRect",
-        "itemStyle": {"color": _colour(node)},
+        "itemStyle": {"color": _colour(node), **_border(node.vital.state)},
         "tooltip": {"formatter": _plain(f"{shown(node.name)}\n{facts(node.vital)}")},
     }
 
@@ -73,7 +81,7 @@ def _link(call: Call, bend: float) -> dict[str, Any]:
         "source": call.source,
         "target": call.target,
         "lineStyle": {
-            "color": _FAILING if failing else _LINE,
+            "color": _COLOURS[State.FAILING] if failing else _LINE,
             "width": 2,
             "curveness": bend,
             "opacity": 1,
@@ -81,7 +89,7 @@ def _link(call: Call, bend: float) -> dict[str, Any]:
         "tooltip": {"formatter": _plain(facts(call.vital))},
         "label": {
             "show": call.vital.cpm is not None,
-            "formatter": count_text(call.vital.cpm),
+            "formatter": count_text(call.vital.cpm) + (" failing" if failing else ""),
             **INKED,
             "fontSize": 11,
         },
@@ -99,10 +107,20 @@ def facts(vital: Vital) -> str:
     return " · ".join(parts)
 
 
+def _named(node: Node) -> str:
+    state = node.vital.state
+    return _short(node.name) if state is State.GOOD else f"{_short(node.name)} · {state.value}"
+
+
+def _border(state: State) -> dict[str, Any]:
+    if state not in _BORDERS:
+        return {}
+    return {":borderColor": _INK, "borderWidth": _BORDER_WIDTH, "borderType": _BORDERS[state]}
+
+
 def _colour(node: Node) -> str:
-    if node.vital.failing:
-        return _FAILING
-    return _SLOW if node.vital.slow else _GOOD if node.is_real else _GUESSED
+    state = node.vital.state
+    return _COLOURS[state] if node.is_real or state is not State.GOOD else _GUESSED
 
 
 def _short(name: str) -> str:

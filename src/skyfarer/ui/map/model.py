@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from skyfarer.ui.model import FAILING_BELOW_SLA, SLOW_FROM_MS
+
+
+class State(Enum):
+    """By its word, which stands at the node: colours are not seen by everybody."""
+
+    GOOD = "good"
+    SLOW = "slow"
+    FAILING = "failing"
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,10 @@ class Vital:
     @property
     def slow(self) -> bool:
         return (self.resp_time_ms or 0) >= SLOW_FROM_MS
+
+    @property
+    def state(self) -> State:
+        return State.FAILING if self.failing else State.SLOW if self.slow else State.GOOD
 
 
 @dataclass(frozen=True)

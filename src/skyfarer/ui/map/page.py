@@ -10,6 +10,7 @@ from skyfarer.ui.drawn import Drawing
 from skyfarer.ui.frame import Page, service_link, told
 from skyfarer.ui.map import chart
 from skyfarer.ui.map.api import whole_map
+from skyfarer.ui.map.legend import Legend
 from skyfarer.ui.map.model import Call, Map
 from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
@@ -30,6 +31,7 @@ class MapPage(Page[Map]):
             Picker(self._window, self._look_at)
         self._none = ui.label().classes("state-text missing")
         with box("panel", "map") as self._panel:
+            self._legend = Legend()
             self._drawing = Drawing(self._clicked)
         with box("panel", "list") as self._list:
             self._calls = box("list-rows")
@@ -56,6 +58,7 @@ class MapPage(Page[Map]):
             f"A map of {len(found.nodes)} services and {len(found.calls)} calls between them, which"
             " are listed below",
         )
+        self._legend.show(found)
         names = {node.id: node.name for node in found.nodes}
         self._calls.clear()
         with self._calls:

@@ -20,7 +20,6 @@ from skyfarer.ui.traces.model import ORDERS, STATES, Search, TraceRow
 
 class SearchPage(ListPage[Search, TraceRow]):
     path = "/traces"
-    nothing = "No trace fits. Look at a longer time, or ask for less."
 
     def form(self, asked: Search) -> Mapping[str, fields.Field]:
         return {
@@ -38,6 +37,12 @@ class SearchPage(ListPage[Search, TraceRow]):
     def lines(self, rows: Sequence[TraceRow], status: Status) -> None:
         for row in rows:
             _line(row, status)
+
+    def nothing(self, asked: Search) -> str:
+        return "No trace fits."
+
+    def advice(self, asked: Search) -> str:
+        return "Look at a longer time, or ask for less."
 
 
 def _line(row: TraceRow, status: Status) -> None:

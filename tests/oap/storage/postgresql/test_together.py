@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
+import pyarrow as pa
+
 from contracts.metrics_contract import address, aliases_of, called, only
 from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of, segment
 from skyfarer.base.errors import PermanentError
@@ -16,7 +18,14 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS, DetectPoint, Entity
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.parked import ParkedQuery
-from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat, Merge, Parked
+from skyfarer.oap.core.storage import (
+    Analysed,
+    Deltas,
+    Heartbeat,
+    Merge,
+    Parked,
+    StoredMeanwhileError,
+)
 from skyfarer.oap.core.tasks import ProfileTask
 from skyfarer.oap.storage.postgresql import PostgresStorage
 
@@ -126,6 +135,31 @@ def test_a_batch_that_is_sent_twice_at_once_is_stored_once(
     assert sorted(at_once(lambda: apply(storage), lambda: apply(other))) == [False, True]
     series = storage.series("Service", ids.service_id("shop"), ["calls"], BUCKET, BUCKET)
     assert series == {BUCKET: {"calls": 1}}
+
+
+def test_of_two_batches_with_one_segment_at_once_the_later_is_told_and_leaves_nothing(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    """Whether the segment is stored or only known."""
+    minute = pa.chunked_array([[MINUTE]])
+    unsampled = pa.table({"segment_id": ["b"], "minute": [MINUTE]})
+    for number, rows in enumerate(({"segments": [segment("a")]}, {"unsampled": unsampled})):
+
+        def apply(node: PostgresStorage, name: str, number: int = number, rows: Any = rows) -> str:
+            one = batch(number, number + 1, deltas=[delta()], **rows)
+            try:
+                node.apply(replace(one, partition=name))
+            except StoredMeanwhileError as error:
+                assert "analysed again without it" in str(error)
+                return name
+            return ""
+
+        (lost,) = filter(None, at_once(lambda: apply(storage, "x"), lambda: apply(other, "y")))
+        assert storage.applied(lost) == number
+        assert list(storage.known_segments(pa.chunked_array([["ab"[number]]]), minute))
+        storage.apply(replace(batch(number, number + 1), partition=lost))
+    series = storage.series("Service", ids.service_id("shop"), ["calls"], BUCKET, BUCKET)
+    assert series == {BUCKET: {"calls": 2}}
 
 
 def test_two_that_number_parked_records_at_once_give_no_number_twice(

@@ -6,11 +6,12 @@ import ipaddress
 from typing import Final
 
 from skyfarer.base.errors import ConfigError
-from skyfarer.oap.boot.settings import CoreConfig, NoKeys
+from skyfarer.oap.boot.settings import CoreConfig, EtcdConfig, NoKeys, ZooKeeperConfig
 from skyfarer.oap.cluster.standalone import Standalone
 from skyfarer.oap.core.cluster import Coordinator
 from skyfarer.oap.core.cluster import Node as Member
 from skyfarer.oap.core.modules import Module, Offer, Provider
+from skyfarer.wire.tls import ClientTlsSettings
 
 WILDCARDS: Final = ("", "*")
 
@@ -36,6 +37,18 @@ class Announced:
 
 
 CLUSTER = Module("cluster", (Coordinator, Announced))
+
+
+def client_tls(config: ZooKeeperConfig | EtcdConfig, protocol: str) -> ClientTlsSettings | None:
+    """How a coordinator is spoken to; None: as it is."""
+    if not config.sslEnabled:
+        return None
+    return ClientTlsSettings(
+        ca_file=config.sslTrustedCAsPath,
+        certificate_file=config.sslCertChainPath,
+        key_file=config.sslKeyPath,
+        protocol=protocol,
+    )
 
 
 class StandaloneProvider(Provider):

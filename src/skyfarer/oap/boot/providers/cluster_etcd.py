@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from skyfarer.oap.boot.providers.cluster import CLUSTER, Announced
+from skyfarer.oap.boot.providers.cluster import CLUSTER, Announced, client_tls
 from skyfarer.oap.boot.settings import EtcdConfig
 from skyfarer.oap.cluster.etcd import EtcdRegistrar, EtcdSettings
 from skyfarer.oap.cluster.membership import Membership
 from skyfarer.oap.core.cluster import Coordinator
 from skyfarer.oap.core.modules import Offer, Provider
+from skyfarer.wire.tls import HTTP_2
 
 
 class EtcdProvider(Provider):
@@ -23,6 +24,7 @@ class EtcdProvider(Provider):
             service_name=config.serviceName,
             user=config.user if config.authentication else "",
             password=config.password if config.authentication else "",
+            tls=client_tls(config, HTTP_2),
         )
         self._coordinator = Membership(EtcdRegistrar(settings))
 

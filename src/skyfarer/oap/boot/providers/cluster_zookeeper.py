@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skyfarer.oap.boot.providers.cluster import CLUSTER, Announced
+from skyfarer.oap.boot.providers.cluster import CLUSTER, Announced, client_tls
 from skyfarer.oap.boot.settings import ZooKeeperConfig
 from skyfarer.oap.cluster.membership import Membership, RetrySettings
 from skyfarer.oap.cluster.zookeeper import ZooKeeper, ZooKeeperSettings
@@ -23,6 +23,7 @@ class ZooKeeperProvider(Provider):
             namespace=config.namespace,
             expression=config.expression if config.enableACL else "",
             retry_base_s=base_s,
+            tls=client_tls(config, protocol=""),
         )
         self._coordinator = Membership(
             ZooKeeper(settings), RetrySettings(base_s, attempts_max=config.maxRetries + 1)

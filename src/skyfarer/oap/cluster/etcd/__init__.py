@@ -18,6 +18,7 @@ from skyfarer.oap.cluster.etcd import layout
 from skyfarer.oap.cluster.etcd.client import Etcd, LeaseGoneError, Watching
 from skyfarer.oap.cluster.membership import NODES_MAX, Found
 from skyfarer.oap.core.cluster import Node
+from skyfarer.wire.tls import ClientTlsSettings
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class EtcdSettings:
     user: str = ""
     password: str = field(default="", repr=False)
     lease_s: int = LEASE_S
+    tls: ClientTlsSettings | None = None
 
 
 class EtcdRegistrar:
@@ -46,7 +48,8 @@ class EtcdRegistrar:
         self.where = f"etcd at {settings.endpoints}"
         self.timeout_s = float(settings.lease_s)
         self._settings = settings
-        self._etcd = Etcd(endpoints(settings.endpoints), settings.user, settings.password)
+        found = endpoints(settings.endpoints, settings.tls is not None)
+        self._etcd = Etcd(found, settings.user, settings.password, settings.tls)
         self._prefix = layout.prefix(settings.namespace, settings.service_name)
         self._after = layout.after(self._prefix)
         self._key = b""
@@ -116,13 +119,17 @@ class EtcdRegistrar:
         return [node for node in found.values() if node is not None]
 
 
-def endpoints(written: str) -> list[str]:
-    """Of host:port, host:port; ConfigError when there is none, or one that asks for TLS."""
+def endpoints(written: str, secured: bool = False) -> list[str]:
+    """Of host:port, host:port; ConfigError when there is none, or one that asks for what `secured`
+    does not say: a scheme is no more than a promise."""
+    plain, refused = ("ip", "dns", "https" if secured else "http"), "http" if secured else "https"
     found = []
     for one in filter(None, (part.strip() for part in written.split(","))):
         scheme, separator, rest = one.partition("://")
-        if separator and scheme not in ("http", "ip", "dns"):
-            raise ConfigError(f"endpoints has {one!r}; etcd is spoken to as host:port, without TLS")
+        if separator and scheme == refused:
+            raise ConfigError(f"endpoints has {one!r}, but sslEnabled is {str(secured).lower()}")
+        if separator and scheme not in plain:
+            raise ConfigError(f"endpoints has {one!r}; etcd is spoken to as host:port")
         found.append((rest if separator else one).strip("/"))
     if not found:
         raise ConfigError("endpoints must name etcd's, as in localhost:2379")

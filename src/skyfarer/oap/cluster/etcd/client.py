@@ -25,7 +25,9 @@ import grpc
 from google.protobuf.message import Message
 
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.oap.cluster.etcd.channels import Channels
 from skyfarer.wire.generated import etcd_pb2 as wire
+from skyfarer.wire.tls import ClientTlsSettings
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +37,6 @@ M = TypeVar("M", bound=Message)
 PACKAGE: Final = "/etcdserverpb"
 
 CALL_TIMEOUT_S: Final = 3.0
-OPTIONS: Final = (
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-)
 OLD_TOKEN: Final = "revision of auth store is old"
 REFUSALS: Final = (
     grpc.StatusCode.PERMISSION_DENIED,
@@ -59,8 +55,15 @@ class Etcd:
     """One thread at a time; each call is bounded by CALL_TIMEOUT_S. RetryableError: another
     endpoint may answer, and is asked next time. PermanentError: etcd will not do it."""
 
-    def __init__(self, endpoints: Sequence[str], user: str = "", password: str = "") -> None:
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        user: str = "",
+        password: str = "",
+        tls: ClientTlsSettings | None = None,
+    ) -> None:
         self._endpoints = tuple(endpoints)
+        self._channels = Channels(tls)
         self._user, self._password = user, password
         self._turn = 0
         self._channel: grpc.Channel | None = None
@@ -161,7 +164,7 @@ class Etcd:
 
     def _open(self) -> grpc.Channel:
         if self._channel is None:
-            self._channel = grpc.insecure_channel(self.endpoint, options=OPTIONS)
+            self._channel = self._channels.open(self.endpoint)
         return self._channel
 
     def _failure(self, error: grpc.RpcError) -> Exception:
@@ -170,10 +173,10 @@ class Etcd:
             return LeaseGoneError(f"etcd at {self.endpoint}: {details}")
         if code in REFUSALS and not _of_token(error):
             return PermanentError(f"etcd at {self.endpoint} refuses: {details}")
-        failed = self.endpoint
+        failed, advice = self.endpoint, self._channels.advice
         self.close()
         self._turn += 1
-        return RetryableError(f"etcd at {failed} does not answer: {details} ({code.name})")
+        return RetryableError(f"etcd at {failed} does not answer: {details} ({code.name}){advice}")
 
 
 class Watching:

@@ -34,7 +34,9 @@ from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.cluster.membership import NODES_MAX, Found
 from skyfarer.oap.cluster.zookeeper import layout
+from skyfarer.oap.cluster.zookeeper.secured import SecuredHandler
 from skyfarer.oap.core.cluster import Node
+from skyfarer.wire.tls import ClientTls, ClientTlsSettings
 
 log = logging.getLogger(__name__)
 # kazoo warns of every attempt to connect; a membership says once that there is none.
@@ -56,6 +58,7 @@ class ZooKeeperSettings:
     expression: str = field(default="", repr=False)
     retry_base_s: float = 1.0
     session_timeout_s: float = 10.0
+    tls: ClientTlsSettings | None = None
 
 
 class ZooKeeper:
@@ -106,15 +109,15 @@ class ZooKeeper:
     def _connect(self) -> None:
         self.close(0)
         self._known = {}
+        if self._settings.tls is not None:
+            ClientTls(self._settings.tls).context()  # here, where a wrong file is told of
         client = self._new_client()
         client.add_listener(lambda _state: self._changed())
         try:
             client.start(timeout=min(CALL_TIMEOUT_S, self.timeout_s))
         except KazooTimeoutError as error:
             self._discard(client)
-            raise RetryableError(
-                f"{self.where} cannot be reached; see SW_CLUSTER_ZK_HOST_PORT"
-            ) from error
+            raise RetryableError(self._unreached(client)) from error
         self._client = client
         self._connected_s = self._clock.monotonic_s()
 
@@ -128,6 +131,7 @@ class ZooKeeper:
                 timeout=settings.session_timeout_s,
                 connection_retry={**pauses, "max_delay": self.timeout_s / 4},
                 logger=kazoo_log,
+                handler=SecuredHandler(settings.tls) if settings.tls is not None else None,
                 default_acl=_acl(settings.expression),
                 auth_data=[("digest", settings.expression)] if settings.expression else None,
             )
@@ -198,6 +202,17 @@ class ZooKeeper:
 
     def _on_event(self, _event: Any) -> None:
         self._changed()
+
+    def _unreached(self, client: KazooClient) -> str:
+        """A server that wants TLS leaves plain text unanswered, and one that asks for a certificate
+        says little or nothing."""
+        said, tls = getattr(client.handler, "trouble", ""), self._settings.tls
+        more = f": {said}" if said else "; see SW_CLUSTER_ZK_HOST_PORT"
+        if tls is None:
+            more += "; if it wants TLS: set sslEnabled"
+        elif tls.certificate_file is None:
+            more += "; if it asks for a certificate: set sslCertChainPath and sslKeyPath"
+        return f"{self.where} cannot be reached{more}"
 
     def _denied(self) -> str:
         return (

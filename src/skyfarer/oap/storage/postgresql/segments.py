@@ -26,7 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import errors
 
-from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.storage import StoredMeanwhileError
 from skyfarer.oap.storage.entities import names
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import copying
@@ -139,12 +140,14 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 @contextmanager
 def _alone() -> Iterator[None]:
+    """A COPY that meets the row of another transaction waits for its end, so what is told of here
+    is durable, and known to whoever asks again."""
     try:
         yield
     except errors.UniqueViolation as error:
-        raise RetryableError(
+        raise StoredMeanwhileError(
             "another node has stored one of the batch's segments meanwhile; "
-            "the batch is tried again without it"
+            "the batch is analysed again without it"
         ) from error
 
 
