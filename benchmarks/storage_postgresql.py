@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from third_parties.postgresql import Server
 
 STOP_S = 10.0
+INDEX_MEMORY = "512MB"
 
 
 class Postgres:
@@ -40,14 +41,19 @@ class Postgres:
         self.storage.apply(Analysed("week", first, first + rows.num_rows, rows, {}))
 
     def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None:
-        """Into the table that a batch has made, past the merge, in the order of time."""
+        """Into the table that a batch has made, past the merge, in the order of time. Its indices
+        are made when all is there: to keep them up to date with each row takes twice as long."""
         Batches(self.storage).apply({plan.source: deltas(plan, 1, "first", week.minute_of(day))})
         self.storage.fold()
         table = f"metrics_endpoint_{week.day_bucket(day)}"
         with self.storage._transaction() as cursor:
             cursor.execute(f"TRUNCATE {table}")
+            indices = _without_indices(cursor, table)
             for some in rows:
                 copying.append(cursor, table, _as_stored(some))
+            cursor.execute(f"SET LOCAL maintenance_work_mem = '{INDEX_MEMORY}'")
+            for statement in indices:
+                cursor.execute(statement)
 
     def fold(self) -> None:
         """As it is done in the background, within seconds."""
@@ -106,6 +112,24 @@ class Postgres:
     def stop(self) -> None:
         self.storage.stop()
         self.server.close()
+
+
+def _without_indices(cursor: copying.Cursor, table: str) -> list[str]:
+    """Drops the table's key and indices; what makes them again as they were."""
+    cursor.execute(
+        """SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE conrelid = %s::text::regclass AND contype = 'p'""",
+        [table],
+    )
+    keys = cursor.fetchall()
+    for name, _ in keys:
+        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+    cursor.execute("SELECT indexname, indexdef FROM pg_indexes WHERE tablename = %s", [table])
+    indices = cursor.fetchall()
+    for name, _ in indices:
+        cursor.execute(f"DROP INDEX {name}")
+    made = [f"ALTER TABLE {table} ADD CONSTRAINT {name} {key}" for name, key in keys]
+    return made + [statement for _, statement in indices]
 
 
 def _as_stored(rows: pa.Table) -> pa.Table:
