@@ -60,7 +60,10 @@ class Postgres:
         self.storage.fold()
 
     def settle(self) -> None:
-        """As the server's own vacuum would have left it."""
+        """As the OAP and the server's own vacuum would have left it: hours and days that are over
+        are packed, which the last ones are not."""
+        while self.storage.pack():
+            pass
         with self.server.connect(self.storage._conninfo.split("dbname=")[1].split()[0]) as own:
             own.execute("VACUUM ANALYZE")
             own.execute("CHECKPOINT")

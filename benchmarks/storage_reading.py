@@ -10,13 +10,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from typing import Any, Final, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 import week
 from figures import figure
@@ -24,6 +23,10 @@ from skyfarer.base.units import MIB
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
+from skyfarer.oap.oal.compiler import compile_texts, shipped
+from skyfarer.oap.query.durations import Duration, Step
+from skyfarer.oap.query.expressions import ranking
+from skyfarer.oap.query.expressions.catalogue import Catalogue, Derived
 
 ASKED: Final = 200
 WARM_UP: Final = 5
@@ -35,8 +38,18 @@ SLOW_MS: Final = 100
 TAG: Final = "http.status_code=500"
 SERIES: Final = ["count", "sum_latency"]
 SEGMENTS_MAX: Final = 1_000
+HOURS_FROM: Final = 10**8  # days are smaller numbers
 
 Question = Callable[[], object]
+
+
+def _metric(name: str) -> Derived:
+    found = Catalogue(compile_texts(shipped()).plan).find(name)
+    assert isinstance(found, Derived), f"{name} is no metric of the plan"
+    return found
+
+
+RANKED: Final = _metric("endpoint_resp_time")
 
 
 class Reading(Protocol):
@@ -104,7 +117,11 @@ class Questions:
         return self.series(start, start + hours * 100 + minutes)
 
     def top(self, start: int, end: int) -> Question:
-        return lambda: ranked(self._storage.rows("Endpoint", SERIES, start, end))
+        """Of the endpoints' mean latencies, as the query room ranks them."""
+        step, text = (Step.DAY, "%Y%m%d") if start < HOURS_FROM else (Step.HOUR, "%Y%m%d%H")
+        ends = (datetime.strptime(str(bucket), text) for bucket in (start, end))
+        window = Duration(step, *ends).window(UTC)
+        return lambda: ranking.ranked(self._storage, RANKED, window, ranking.Top(TOP, False))
 
     def all(self) -> Mapping[str, Callable[[], Question]]:
         first, last = week.day_bucket(0), week.day_bucket(self._days - 1)
@@ -118,16 +135,6 @@ class Questions:
             "top_of_days": lambda: self.top(first, last),
             "top_of_hours": lambda: self.top(*hours),
         }
-
-
-def ranked(rows: pa.Table) -> list[str]:
-    """The entities with the greatest mean of their buckets' average latencies."""
-    values = pc.divide(rows["sum_latency"], rows["count"])
-    table = pa.table({"entity_id": rows["entity_id"], "value": values})
-    means = table.group_by("entity_id", use_threads=False).aggregate([("value", "mean")])
-    best = pc.select_k_unstable(means, TOP, [("value_mean", "descending")])
-    found: list[str] = means["entity_id"].take(best).to_pylist()
-    return found
 
 
 def measure(reading: Reading, days: int, segments: int) -> None:

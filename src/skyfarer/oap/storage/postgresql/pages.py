@@ -6,11 +6,11 @@ comes before the page's last row, and their indices say at once that there is no
 statement, since its way there and back takes longer than most answers. So the days need not follow
 each other without overlap, which they do not where clocks go back at midnight.
 
-In any other order every day has to be asked, and all are asked in one statement. Its rows are those
-of all days, tested and sorted from outside: only so does the server take them from the days' indices
-side by side, in their order, and end with the page's last row. A test within each day would have it
-read and sort all that fit. The order of an index is its first key alone; rows that are equal in it
-to the page's last one are taken too, and sorted by the other keys after that.
+In any other order every day has to be asked, and all are asked in one statement. Its rows are
+those of all days, tested and sorted from outside: only so does the server take them from the days'
+indices side by side, in their order, and end with the page's last row. A test within each day would
+have it read and sort all that fit. The order of an index is its first key alone; rows that are
+equal in it to the page's last one are taken too, and sorted by the other keys after that.
 """
 
 from __future__ import annotations
