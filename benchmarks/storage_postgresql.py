@@ -14,7 +14,14 @@ import week
 from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables, taking
+from skyfarer.oap.storage.postgresql import (
+    PostgresStorage,
+    copying,
+    metrics,
+    packed,
+    tables,
+    taking,
+)
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -82,6 +89,9 @@ class Postgres:
             query = f"""SELECT * FROM segment_{day_of} JOIN segment_data_{day_of} USING (data_row)
                 WHERE segment_id = %s"""
             return cursor.execute(query, [segment_id]).fetchall()
+
+    def forget(self) -> None:
+        self.storage._remembered = packed.Remembered()
 
     def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]:
         """The rows that the merge brings, copied into a table of the same columns, without a key

@@ -131,5 +131,6 @@ def _columns(
 ) -> Iterator[Column]:
     """Those that are there; one that no batch has appended merges as nobody asks."""
     for name in (name for name in wanted if name in merged):
-        merges = [one for one in Merge if f"{name}{MERGES[one]}" in {**merged, **appended}]
-        yield Column(name, merged[name], merges[0] if merges else Merge.SUM)
+        named = ((merge, f"{name}{suffix}") for merge, suffix in MERGES.items())
+        merges = (merge for merge, one in named if one in merged or one in appended)
+        yield Column(name, merged[name], next(merges, Merge.SUM))
