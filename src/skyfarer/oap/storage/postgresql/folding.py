@@ -145,7 +145,7 @@ class Folding(Packing, ABC):
             except Exception as error:  # whatever it is, the next turn may do better
                 if not failing:
                     unforeseen = not isinstance(error, (RetryableError, PermanentError))
-                    text = "appended metrics are not folded, and will be tried again: %s"
+                    text = "metrics are not folded or not packed, and will be tried again: %s"
                     log.warning(text, error, exc_info=unforeseen)
                 failing = True
 
