@@ -32,7 +32,7 @@ MERGES = {
 }
 TYPES = {"kinds": TABLE, "ratio": pa.float64()}
 SOURCE = "Endpoint"
-STEPS = 60
+STEPS = 40
 
 
 class Plain(PostgresStorage):

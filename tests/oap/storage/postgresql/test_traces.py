@@ -109,7 +109,7 @@ def test_the_slowest_of_all_days_are_taken_from_their_indices_side_by_side(
     days = {f"segment_{day}": ["true", traces._TESTS["service_id"]] for day in (20261115, 20261116)}
     keys = [("latency", True), ("segment_id", False)]
     with storage._transaction() as cursor:
-        cursor.execute("ANALYZE")
+        cursor.execute(f"ANALYZE {', '.join(days)}")
         query = f"EXPLAIN {Listing(traces._BRIEF, keys, by_day=False)._at_once(days)}"
         asked = {"service_id": ids.service_id("shop"), "rows_max": 20}
         plan = [line for (line,) in cursor.execute(query, asked, prepare=False).fetchall()]
