@@ -48,6 +48,9 @@ class Embedded:
         query = f"SELECT * FROM segment_{week.day_bucket(day)} WHERE segment_id = ?"
         return self.storage._cursor().execute(query, [segment_id]).fetchall()
 
+    def forget(self) -> None:
+        """Nothing is remembered but by DuckDB itself."""
+
     def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]:
         """As DuckDB takes the Arrow table by itself, with MAPs, and as it is stored, with lists."""
         table = f"metrics_cache_access_{week.day_bucket(0)}"

@@ -14,13 +14,21 @@ import week
 from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables, taking
+from skyfarer.oap.storage.postgresql import (
+    PostgresStorage,
+    copying,
+    metrics,
+    packed,
+    tables,
+    taking,
+)
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from third_parties.postgresql import Server
 
 STOP_S = 10.0
+INDEX_MEMORY = "512MB"
 
 
 class Postgres:
@@ -40,21 +48,29 @@ class Postgres:
         self.storage.apply(Analysed("week", first, first + rows.num_rows, rows, {}))
 
     def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None:
-        """Into the table that a batch has made, past the merge, in the order of time."""
+        """Into the table that a batch has made, past the merge, in the order of time. Its indices
+        are made when all is there: to keep them up to date with each row takes twice as long."""
         Batches(self.storage).apply({plan.source: deltas(plan, 1, "first", week.minute_of(day))})
         self.storage.fold()
         table = f"metrics_endpoint_{week.day_bucket(day)}"
         with self.storage._transaction() as cursor:
             cursor.execute(f"TRUNCATE {table}")
+            indices = _without_indices(cursor, table)
             for some in rows:
                 copying.append(cursor, table, _as_stored(some))
+            cursor.execute(f"SET LOCAL maintenance_work_mem = '{INDEX_MEMORY}'")
+            for statement in indices:
+                cursor.execute(statement)
 
     def fold(self) -> None:
         """As it is done in the background, within seconds."""
         self.storage.fold()
 
     def settle(self) -> None:
-        """As the server's own vacuum would have left it."""
+        """As the OAP and the server's own vacuum would have left it: hours and days that are over
+        are packed, which the last ones are not."""
+        while self.storage.pack():
+            pass
         with self.server.connect(self.storage._conninfo.split("dbname=")[1].split()[0]) as own:
             own.execute("VACUUM ANALYZE")
             own.execute("CHECKPOINT")
@@ -73,6 +89,9 @@ class Postgres:
             query = f"""SELECT * FROM segment_{day_of} JOIN segment_data_{day_of} USING (data_row)
                 WHERE segment_id = %s"""
             return cursor.execute(query, [segment_id]).fetchall()
+
+    def forget(self) -> None:
+        self.storage._remembered = packed.Remembered()
 
     def plain(self, stored: Deltas) -> Mapping[str, Callable[[], None]]:
         """The rows that the merge brings, copied into a table of the same columns, without a key
@@ -106,6 +125,24 @@ class Postgres:
     def stop(self) -> None:
         self.storage.stop()
         self.server.close()
+
+
+def _without_indices(cursor: copying.Cursor, table: str) -> list[str]:
+    """Drops the table's key and indices; what makes them again as they were."""
+    cursor.execute(
+        """SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE conrelid = %s::text::regclass AND contype = 'p'""",
+        [table],
+    )
+    keys = cursor.fetchall()
+    for name, _ in keys:
+        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+    cursor.execute("SELECT indexname, indexdef FROM pg_indexes WHERE tablename = %s", [table])
+    indices = cursor.fetchall()
+    for name, _ in indices:
+        cursor.execute(f"DROP INDEX {name}")
+    made = [f"ALTER TABLE {table} ADD CONSTRAINT {name} {key}" for name, key in keys]
+    return made + [statement for _, statement in indices]
 
 
 def _as_stored(rows: pa.Table) -> pa.Table:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from typing import Any, Final, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 import week
 from figures import figure
@@ -24,8 +23,13 @@ from skyfarer.base.units import MIB
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
+from skyfarer.oap.oal.compiler import compile_texts, shipped
+from skyfarer.oap.query.durations import Duration, Step
+from skyfarer.oap.query.expressions import ranking
+from skyfarer.oap.query.expressions.catalogue import Catalogue, Derived
 
 ASKED: Final = 200
+ASKED_AFRESH: Final = 50
 WARM_UP: Final = 5
 TIMES_MAX: Final = 10.0
 PAGE: Final = 20
@@ -35,8 +39,18 @@ SLOW_MS: Final = 100
 TAG: Final = "http.status_code=500"
 SERIES: Final = ["count", "sum_latency"]
 SEGMENTS_MAX: Final = 1_000
+HOURS_FROM: Final = 10**8  # days are smaller numbers
 
 Question = Callable[[], object]
+
+
+def _metric(name: str) -> Derived:
+    found = Catalogue(compile_texts(shipped()).plan).find(name)
+    assert isinstance(found, Derived), f"{name} is no metric of the plan"
+    return found
+
+
+RANKED: Final = _metric("endpoint_resp_time")
 
 
 class Reading(Protocol):
@@ -47,6 +61,9 @@ class Reading(Protocol):
 
     def look_up(self, day: int, segment_id: str) -> object:
         """The whole row, by its primary key."""
+
+    def forget(self) -> None:
+        """What this process remembers of answers, as when it has just been started."""
 
 
 class Questions:
@@ -104,7 +121,16 @@ class Questions:
         return self.series(start, start + hours * 100 + minutes)
 
     def top(self, start: int, end: int) -> Question:
-        return lambda: ranked(self._storage.rows("Endpoint", SERIES, start, end))
+        """Of the endpoints' mean latencies, as the query room ranks them."""
+        step, text = (Step.DAY, "%Y%m%d") if start < HOURS_FROM else (Step.HOUR, "%Y%m%d%H")
+        ends = (datetime.strptime(str(bucket), text) for bucket in (start, end))
+        window = Duration(step, *ends).window(UTC)
+        return lambda: ranking.ranked(self._storage, RANKED, window, ranking.Top(TOP, False))
+
+    def top_of_hours_afresh(self) -> Question:
+        """As a process asks that has just been started."""
+        self._reading.forget()
+        return self.all()["top_of_hours"]()
 
     def all(self) -> Mapping[str, Callable[[], Question]]:
         first, last = week.day_bucket(0), week.day_bucket(self._days - 1)
@@ -120,21 +146,18 @@ class Questions:
         }
 
 
-def ranked(rows: pa.Table) -> list[str]:
-    """The entities with the greatest mean of their buckets' average latencies."""
-    values = pc.divide(rows["sum_latency"], rows["count"])
-    table = pa.table({"entity_id": rows["entity_id"], "value": values})
-    means = table.group_by("entity_id", use_threads=False).aggregate([("value", "mean")])
-    best = pc.select_k_unstable(means, TOP, [("value_mean", "descending")])
-    found: list[str] = means["entity_id"].take(best).to_pylist()
-    return found
-
-
 def measure(reading: Reading, days: int, segments: int) -> None:
+    """What is asked afresh has turns of its own: it leaves nothing in the processor's caches."""
     questions = Questions(reading, days, segments)
-    asked = {"primary_key": questions.primary_key, **questions.all()}
+    spent = _spent({"primary_key": questions.primary_key, **questions.all()}, ASKED)
+    _report(reading.name, spent)
+    spent = _spent({"top_of_hours_afresh": questions.top_of_hours_afresh}, ASKED_AFRESH)
+    _list(reading.name, spent)
+
+
+def _spent(asked: Mapping[str, Callable[[], Question]], times: int) -> dict[str, list[float]]:
     spent: dict[str, list[float]] = {name: [] for name in asked}
-    for number in range(WARM_UP + ASKED):
+    for number in range(WARM_UP + times):
         for name, made in asked.items():
             question = made()
             begun_s = time.perf_counter()
@@ -142,15 +165,23 @@ def measure(reading: Reading, days: int, segments: int) -> None:
             if number >= WARM_UP:
                 spent[name].append(time.perf_counter() - begun_s)
             assert found, f"{name} has found nothing: it would be measured for nothing"
-    _report(reading.name, spent)
+    return spent
+
+
+def _list(provider: str, spent: Mapping[str, list[float]]) -> None:
+    for name, some in spent.items():
+        unit = f"ms, p99 of {len(some)}; median {statistics.median(some) * 1e3:.2f} ms"
+        figure(f"storage_{provider}_{name}", _tail(some) * 1e3, unit)
+
+
+def _tail(some: list[float]) -> float:
+    return statistics.quantiles(some, n=100)[-1]
 
 
 def _report(provider: str, spent: Mapping[str, list[float]]) -> None:
-    tails = {name: statistics.quantiles(some, n=100)[-1] for name, some in spent.items()}
+    _list(provider, spent)
+    tails = {name: _tail(some) for name, some in spent.items()}
     medians = {name: statistics.median(some) for name, some in spent.items()}
-    for name in spent:
-        unit = f"ms, p99 of {ASKED}; median {medians[name] * 1e3:.2f} ms"
-        figure(f"storage_{provider}_{name}", tails[name] * 1e3, unit)
     for name in (name for name in spent if name != "primary_key"):
         for what, times in (("p99", tails), ("median", medians)):
             figure(

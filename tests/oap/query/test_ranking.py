@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from skyfarer.oap.oal.compiler import Text, plan_of
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.oap.oal.values import TABLES, value_of
 from skyfarer.oap.query.durations import Duration
-from skyfarer.oap.query.expressions import columns
+from skyfarer.oap.query.expressions import columns, ranking
 from skyfarer.oap.query.expressions.catalogue import Catalogue, Derived
 
 PLAN = plan_of(
@@ -165,3 +166,29 @@ load ServiceRelation shop -> cart
     now = {"start": "2026-06-01 0800", "end": "2026-06-01 0800", "step": "MINUTE"}
     result = shelf.ask(OWNERS, x=f"top_n({metric}, 5, des)", d=now)["execExpression"]
     assert [value["owner"] for value in result["results"][0]["values"]] == [owner]
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+def test_the_first_are_those_of_a_whole_sort_however_many_are_equal(ascending: bool) -> None:
+    random = Random(3)
+    for limit in (0, 1, 2, 5, 30, 99):
+        means = [random.randrange(-3, 4) for _ in range(30)]
+        names = [f"e{number:02}" for number in random.sample(range(99), 30)]
+        sign = 1 if ascending else -1
+        expected = sorted(zip(names, means, strict=True), key=lambda one: (sign * one[1], one[0]))
+        top = ranking.Top(limit, ascending)
+        found = ranking._first(pa.array(names), np.array(means, np.float64), top)
+        assert found == expected[:limit]
+
+
+def test_whole_numbers_are_divided_as_whole_numbers_to_the_last_digit() -> None:
+    random = Random(5)
+    divisors = [random.choice((1, 3, 7, random.randrange(1, 2**31))) for _ in range(2_000)]
+    dividends = [
+        random.choice((0, max(most // divisor * divisor - 1, 0), random.randrange(most)))
+        for most, divisor in zip([2**53] * 1_000 + [2**62] * 1_000, divisors, strict=True)
+    ]
+    for part in (slice(0, 1_000), slice(1_000, None)):
+        found = columns._truncated(np.array(dividends[part]), np.array(divisors[part]))
+        pairs = zip(dividends[part], divisors[part], strict=True)
+        assert [int(one) for one in found] == [dividend // divisor for dividend, divisor in pairs]

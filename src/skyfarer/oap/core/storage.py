@@ -252,11 +252,12 @@ class Reader(TraceReader, SlowReader, LogReader, EventReader, Protocol):
         """Of all entities of the source, or of one service: entity_id, time_bucket and the columns.
 
         One row an entity and bucket of the range (as in `series`), in no order: for what compares
-        entities, each by the mean of its buckets' values, which no sum over the range can tell. A
-        value that is not there is null; a column that no table of the range has is left out. With
-        `service_id` the service itself, its instances or its endpoints; a source of relations with
-        it raises ValueError. More than ROWS_MAX rows raise PermanentError: a part of them would
-        give wrong means.
+        entities, each by the mean of its buckets' values, which no sum over the range can tell. An
+        id is a text or one of a dictionary (int32), which may have ids without a row. A value that
+        is not there is null; a column that no table of the range has is left out. With `service_id`
+        the service itself, its instances or its endpoints; a source of relations with it raises
+        ValueError. More than ROWS_MAX rows raise PermanentError: a part of them would give wrong
+        means.
         """
 
     def relations(

@@ -221,7 +221,7 @@ def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
         cursor.execute(f"DROP TABLE appended_service_{DAY}")
         cursor.execute("UPDATE schema_version SET version = 1")
     storage.stop()
-    with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 2"):
+    with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 3"):
         storage.start(UTC, install=False)
     storage.start(UTC)
     assert stored(storage) == compared(storage) == {"a": 5, "b": 1}

@@ -17,6 +17,7 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.time_bucket import minute_bucket
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.storage.postgresql import PostgresStorage, segments, traces
+from skyfarer.oap.storage.postgresql.pages import Listing
 from skyfarer.oap.storage.postgresql.searching import Search, instants
 
 NUL, INSTEAD = "\x00", "\ufffd"
@@ -98,6 +99,25 @@ def test_every_order_and_rare_condition_has_an_index(storage: PostgresStorage) -
                 ORDER BY start_time DESC, segment_id LIMIT 20"""
             plan = cursor.execute(query, values, prepare=False).fetchall()
         assert f"segment_20261115_{index}" in "\n".join(line for (line,) in plan)
+
+
+def test_the_slowest_of_all_days_are_taken_from_their_indices_side_by_side(
+    storage: PostgresStorage,
+) -> None:
+    rows = [segment(f"s{n}", NOON + n // 5000 * 86_400_000, latency=n % 99) for n in range(10_000)]
+    storage.apply(batch(0, 10_000, rows))
+    days = {f"segment_{day}": ["true", traces._TESTS["service_id"]] for day in (20261115, 20261116)}
+    keys = [("latency", True), ("segment_id", False)]
+    with storage._transaction() as cursor:
+        cursor.execute(f"ANALYZE {', '.join(days)}")
+        query = f"EXPLAIN {Listing(traces._BRIEF, keys, by_day=False)._at_once(days)}"
+        asked = {"service_id": ids.service_id("shop"), "rows_max": 20}
+        plan = [line for (line,) in cursor.execute(query, asked, prepare=False).fetchall()]
+    assert any("Merge Append" in line for line in plan)
+    assert not any("Bitmap" in line or "Seq Scan" in line for line in plan)
+    slowest = storage.traces(TraceCondition(), TraceOrder.DURATION, 0, 150)
+    expected = sorted(rows, key=lambda row: (-row["latency"], row["segment_id"]))[:150]
+    assert [one.segment_id for one in slowest] == [row["segment_id"] for row in expected]
 
 
 def test_names_of_every_kind_have_the_ids_of_the_protocol(storage: PostgresStorage) -> None:

@@ -7,7 +7,7 @@ means stand by their ids.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,14 +57,14 @@ def ranked(
     if service_id is not None and of.kind not in _OF_A_SERVICE:
         raise QueryError(f"{of.name} is of two services; ask for its top without a service")
     rows = reader.rows(of.source, columns_of(of), *range_of(of, window), service_id)
-    sign = 1 if top.ascending else -1
-    wanted = _wanted(reader, layers)
-    means = (
-        (sign * mean, entity)
-        for entity, mean in _means(*columns.values(of, rows, window))
-        if all((service_of(entity) in services) is equal for services, equal in wanted)
-    )
-    return [(entity, sign * mean) for mean, entity in heapq.nsmallest(top.limit, means)]
+    entities, means = _means(*columns.values(of, rows, window))
+    if wanted := _wanted(reader, layers):
+        takes = [
+            all((service_of(entity) in services) is equal for services, equal in wanted)
+            for entity in entities.to_pylist()
+        ]
+        entities, means = entities.filter(pa.array(takes, pa.bool_())), means[takes]
+    return _first(entities, means, top)
 
 
 def _wanted(reader: Reader, layers: Sequence[LayerIs]) -> list[tuple[frozenset[str], bool]]:
@@ -74,11 +74,29 @@ def _wanted(reader: Reader, layers: Sequence[LayerIs]) -> list[tuple[frozenset[s
     ]
 
 
-def _means(entities: pa.Array, values: columns.Numbers) -> Iterator[tuple[str, int]]:
+def _means(entities: pa.Array, values: columns.Numbers) -> tuple[pa.Array, columns.Numbers]:
+    """Of each entity that has any value; whole numbers."""
     encoded = entities.dictionary_encode()
-    groups = encoded.indices.to_numpy()
-    means = np.bincount(groups, values) / np.bincount(groups)
-    return zip(encoded.dictionary.to_pylist(), map(int, means), strict=True)
+    groups = encoded.indices.to_numpy().astype(np.intp)
+    counts = np.bincount(groups, minlength=len(encoded.dictionary))
+    there = np.flatnonzero(counts)
+    sums = np.bincount(groups, values, minlength=len(encoded.dictionary))[there]
+    return encoded.dictionary.take(pa.array(there)), np.trunc(sums / counts[there])
+
+
+def _first(entities: pa.Array, means: columns.Numbers, top: Top) -> list[tuple[str, int]]:
+    """Only what is no worse than the last of them is looked at one by one."""
+    sign = 1 if top.ascending else -1
+    if not 0 < top.limit < len(means):
+        best = np.arange(len(means))
+    else:
+        best = np.flatnonzero(
+            sign * means <= np.partition(sign * means, top.limit - 1)[top.limit - 1]
+        )
+    found = zip(
+        map(int, sign * means[best]), entities.take(pa.array(best)).to_pylist(), strict=True
+    )
+    return [(entity, sign * mean) for mean, entity in heapq.nsmallest(top.limit, found)]
 
 
 def sampled(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,18 +15,22 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, Entity
 from skyfarer.oap.core.storage import KEYS_MAX, ROWS_MAX
 from skyfarer.oap.storage.merging import merged
-from skyfarer.oap.storage.postgresql import appended, columnar
+from skyfarer.oap.storage.postgresql import appended, columnar, packed
 from skyfarer.oap.storage.postgresql.appended import BATCH
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.days import days_with
+from skyfarer.oap.storage.postgresql.days import Days, Range, days_with
+from skyfarer.oap.storage.postgresql.packed import first_bucket
 
 _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
 _OF_ONE: Final = "(entity_id = %(service)s OR starts_with(entity_id, %(service)s || '_'))"
-_NONE: Final = pa.schema({"entity_id": pa.string(), "time_bucket": pa.int64()})
+_IDS: Final = pa.dictionary(pa.int32(), pa.string())
+_NONE: Final = pa.schema({"entity_id": _IDS, "time_bucket": pa.int64()})
 
 
 class RowReads(ABC):
+    _remembered: packed.Remembered
+
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Cursor]: ...
 
@@ -39,41 +44,90 @@ class RowReads(ABC):
     ) -> pa.Table:
         if service_id is not None and ENTITIES[source] not in _OF_A_SERVICE:
             raise ValueError(f"rows of {source} are of two services, not of one")
-        where = "true" if service_id is None else _OF_ONE
         found = [_NONE.empty_table()]
         with self._reading() as cursor:
             for days in days_with(cursor, source, columns, start_bucket, end_bucket):
-                query = f"{days.query(where)} LIMIT {ROWS_MAX + 1}"
-                asked = {**days.range.asked(), "service": service_id}
-                with_tables = any(column.is_table for column in days.columns)
-                found_as = appended.read if with_tables else columnar.read
-                rows = _bounded(found_as(cursor, query, days.types(), asked), source)
-                found.append(_one_each(rows, days.columns))
-        return _bounded(pa.concat_tables(found, promote_options="default"), source)
+                packs = self._packs(cursor, days, service_id)
+                rows = _bounded(_not_packed(cursor, days, packs.through, service_id), source)
+                found.append(_one_each(packs.rows, rows, days.columns))
+        rows = _bounded(pa.concat_tables(found, promote_options="default"), source)
+        return rows.unify_dictionaries()
+
+    def _packs(self, cursor: Cursor, days: Days, service_id: str | None) -> packed.Packs:
+        """Of what is asked for; none of minutes, and none that have tables."""
+        digits, columns = days.range.digits, days.columns
+        if digits not in (packed.HOUR, packed.DAY) or any(one.is_table for one in columns):
+            return packed.Packs(_NONE.empty_table(), {})
+        packs = packed.read(cursor, self._remembered, days.merged, digits, columns)
+        rows = _within(packs, days.range)
+        if service_id is not None:
+            rows = rows.filter(_of_service(rows["entity_id"], service_id))
+        return packed.Packs(rows, packs.through)
 
 
-def _one_each(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+def _within(packs: packed.Packs, asked: Range) -> pa.Table:
+    """Mostly whole days are asked for."""
+    firsts = (first_bucket(table, asked.digits) for table in packs.through)
+    if all(asked.start <= first for first in firsts) and asked.end >= max(
+        packs.through.values(), default=0
+    ):
+        return packs.rows
+    buckets = packs.rows["time_bucket"].to_numpy()
+    return packs.rows.filter(pa.array((asked.start <= buckets) & (buckets <= asked.end)))
+
+
+def _of_service(ids: pa.ChunkedArray, service_id: str) -> pa.ChunkedArray:
+    """Looked at once an id, not once a row."""
+    masks = []
+    for chunk in ids.chunks:
+        names = chunk.dictionary
+        its_own = pc.or_(pc.equal(names, service_id), pc.starts_with(names, f"{service_id}_"))
+        masks.append(its_own.take(chunk.indices))
+    return pa.chunked_array(masks, pa.bool_())
+
+
+def _not_packed(
+    cursor: Cursor, days: Days, through: Mapping[str, int], service_id: str | None
+) -> pa.Table:
+    """With their batches; one more than ROWS_MAX where there are more."""
+    query = days.query("true" if service_id is None else _OF_ONE, through)
+    asked = {**days.range.asked(), "service": service_id}
+    with_tables = any(column.is_table for column in days.columns)
+    read = appended.read if with_tables else columnar.read
+    return _with_ids(read(cursor, f"{query} LIMIT {ROWS_MAX + 1}", days.types(), asked), _IDS)
+
+
+def _one_each(packs: pa.Table, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """One an entity and bucket. Numbers of buckets that nothing was appended to are it already."""
     names = [*KEYS, *(column.name for column in columns)]
     if any(column.is_table for column in columns):
         return _merged(rows, columns).select(names)
-    buckets = pc.unique(rows.filter(pc.greater(rows[BATCH], 0))["time_bucket"])
-    if not len(buckets):
-        return rows.select(names)
-    open_ones = pc.is_in(rows["time_bucket"], buckets)
-    touched = _merged(rows.filter(open_ones), columns).select(names)
-    return pa.concat_tables([rows.filter(pc.invert(open_ones)).select(names), touched])
+    appended_to = rows["time_bucket"].to_numpy()[rows[BATCH].to_numpy() > 0]
+    if not len(appended_to):
+        return pa.concat_tables([packs, rows.select(names)], promote_options="default")
+    batches = pa.array(np.zeros(packs.num_rows, np.int64))
+    rows = pa.concat_tables([packs.append_column(BATCH, batches), rows], promote_options="default")
+    is_open = np.isin(rows["time_bucket"].to_numpy(), np.unique(appended_to))
+    touched = _merged(rows.filter(pa.array(is_open)), columns)
+    return pa.concat_tables([rows.filter(pa.array(~is_open)).select(names), touched.select(names)])
+
+
+def _with_ids(rows: pa.Table, of_type: pa.DataType) -> pa.Table:
+    """Texts or a dictionary: many rows have the same id, and who compares needs each only once."""
+    place, ids = rows.schema.get_field_index("entity_id"), rows["entity_id"]
+    ids = ids.dictionary_encode() if of_type == _IDS else ids.cast(of_type)
+    return rows.set_column(place, "entity_id", ids)
 
 
 def _merged(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    bounds = {}
+    rows, bounds = _with_ids(rows, pa.string()), {}
     for column in (column for column in columns if column.is_table):
         told = pc.max(rows[f"{column.name}{BOUND}"]).as_py()
         bounds[column.name] = KEYS_MAX if told is None else told
         place = rows.schema.get_field_index(column.name)
         rows = rows.set_column(place, column.name, appended.with_tables(rows[column.name]))
     merges = {column.name: column.merge for column in columns}
-    return merged(rows, KEYS, merges, bounds, came=rows[BATCH].to_numpy())
+    return _with_ids(merged(rows, KEYS, merges, bounds, came=rows[BATCH].to_numpy()), _IDS)
 
 
 def _bounded(rows: pa.Table, source: str) -> pa.Table:

@@ -25,6 +25,7 @@ from skyfarer.oap.storage.postgresql import (
     aliases,
     expiry,
     inventory,
+    packed,
     parked,
     schema,
     tasks,
@@ -74,7 +75,7 @@ _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 _FIXED: Final = (
     *(schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL, templates.DDL),
-    expiry.DDL,
+    *(expiry.DDL, packed.DDL),
 )
 
 
@@ -98,7 +99,7 @@ class PostgresStorage(
         self._read_timeout_s = read_timeout_s
         self._fold_s = fold_s
         self._applying = threading.Lock()
-        self._tables, self._seen = {}, Seen()
+        self._tables, self._seen, self._remembered = {}, Seen(), packed.Remembered()
         self._readers: _Pool | None = None
         self._writers: _Pool | None = None
 

@@ -24,10 +24,11 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import table_of
 
 _MINUTE_DIGITS: Final = 12
-_CATALOG: Final = """SELECT relname, attname, format_type(atttypid, NULL)
+_CATALOG: Final = r"""SELECT relname, attname, format_type(atttypid, NULL)
     FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-    WHERE relname = ANY(%s::name[]) AND relnamespace = current_schema()::regnamespace
-    AND relkind = 'r' AND attname = ANY(%s::name[]) AND NOT attisdropped"""
+    WHERE relname = ANY(string_to_array(%s, E'\n')::name[])
+    AND relnamespace = current_schema()::regnamespace
+    AND relkind = 'r' AND attname = ANY(string_to_array(%s, E'\n')::name[]) AND NOT attisdropped"""
 _Catalog = dict[str, dict[str, str]]
 
 
@@ -39,9 +40,13 @@ class Range:
     end: int
 
     @property
+    def digits(self) -> int:
+        return len(str(self.start))
+
+    @property
     def minutes(self) -> int:
         """What a minute is divided by to give a bucket of this precision."""
-        return PRECISIONS[(_MINUTE_DIGITS - len(str(self.start))) // 2]
+        return PRECISIONS[(_MINUTE_DIGITS - self.digits) // 2]
 
     def asked(self) -> dict[str, int]:
         """The values of `Days.query`."""
@@ -66,8 +71,12 @@ class Days:
         found |= {column.name: column.type for column in self.columns}
         return found | {f"{one.name}{BOUND}": "integer" for one in self.columns if one.is_table}
 
-    def query(self, where: str) -> str:
-        """`where` is a further test, of `entity_id`."""
+    def query(self, where: str, through: Mapping[str, int] | None = None) -> str:
+        """`where` is a further test, of `entity_id`. Of tables in `through` only merged rows of
+        later buckets. One table is asked in any case: it names the columns."""
+        known = through or {}
+        asked = [one for one in self.merged if known.get(one, 0) < self.range.end]
+        later = {table: f"time_bucket > {last} AND" for table, last in known.items()}
         plain = "".join(f', "{column.name}"' for column in self.columns)
         bounds = [one for one in self.columns if one.is_table]
         none = "".join(f', NULL::integer AS "{one.name}{BOUND}"' for one in bounds)
@@ -75,8 +84,8 @@ class Days:
         told += "".join(self._told(one, f"{one.name}{BOUND}", "integer") for one in bounds)
         parts = [
             f"""SELECT entity_id, time_bucket, 0::bigint AS {BATCH}{plain}{none} FROM {table}
-            WHERE time_bucket BETWEEN %(start)s AND %(end)s AND {where}"""
-            for table in self.merged
+            WHERE time_bucket BETWEEN %(start)s AND %(end)s AND {later.get(table, "")} {where}"""
+            for table in asked or self.merged[:1]
         ]
         parts += [
             f"""SELECT entity_id, time_bucket / {self.range.minutes}, {BATCH}{told} FROM {table}
@@ -110,8 +119,9 @@ def days_with(
 def _catalog(cursor: Cursor, tables: Sequence[str], columns: Sequence[str]) -> _Catalog:
     names = [f"{name}{merge}" for name in columns for merge in MERGES.values()]
     wanted = [*tables, *map(appended_to, tables)], [KEYS[0], *columns, *names]
+    lists = ["\n".join(some) for some in wanted]  # a text is sooner sent than a list
     found: _Catalog = {}
-    for table, column, of_type in cursor.execute(_CATALOG, wanted).fetchall():
+    for table, column, of_type in cursor.execute(_CATALOG, lists).fetchall():
         found.setdefault(table, {})[column] = of_type
     return found
 
@@ -121,5 +131,6 @@ def _columns(
 ) -> Iterator[Column]:
     """Those that are there; one that no batch has appended merges as nobody asks."""
     for name in (name for name in wanted if name in merged):
-        merges = [one for one in Merge if f"{name}{MERGES[one]}" in {**merged, **appended}]
-        yield Column(name, merged[name], merges[0] if merges else Merge.SUM)
+        named = ((merge, f"{name}{suffix}") for merge, suffix in MERGES.items())
+        merges = (merge for merge, one in named if one in merged or one in appended)
+        yield Column(name, merged[name], next(merges, Merge.SUM))

@@ -37,6 +37,7 @@ from skyfarer.oap.storage.postgresql import (
     events,
     logs,
     metrics,
+    packed,
     relations,
     schema,
     segments,
@@ -120,6 +121,7 @@ class Expiry(ABC):
                 present = schema.present(cursor)
                 for one in filter(present.__contains__, names):
                     cursor.execute(f"ALTER TABLE {one} RENAME TO {OUT_OF_SIGHT}{one}")
+                packed.forget(cursor, name, 0)
                 cursor.execute(
                     """INSERT INTO expired_through AS t VALUES (%s, %s)
                     ON CONFLICT (model) DO UPDATE SET day = greatest(t.day, excluded.day)""",

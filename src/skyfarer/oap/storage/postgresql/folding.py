@@ -22,13 +22,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
+import pyarrow.compute as pc
 from psycopg.errors import UndefinedTable
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.base.units import MIB
-from skyfarer.oap.storage.postgresql import appended, schema
+from skyfarer.oap.storage.postgresql import appended, packed, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import Wide, stored_columns
+from skyfarer.oap.storage.postgresql.packing import Packing
 from skyfarer.oap.storage.postgresql.taking import take_in
 
 FOLD_S: Final = 10.0
@@ -41,7 +43,7 @@ APPENDED_ROWS_MAX: Final = 1_000_000
 log = logging.getLogger(__name__)
 
 
-class Folding(ABC):
+class Folding(Packing, ABC):
     """A thread of its own from `_start_folding` to `_stop_folding`."""
 
     _fold_s: float  # between two turns
@@ -112,7 +114,7 @@ class Folding(ABC):
             return max(self._appended.values(), default=0)
 
     def _start_folding(self) -> None:
-        self._appended, self._counting = {}, threading.Lock()
+        self._appended, self._counting, self._packed_s = {}, threading.Lock(), {}
         self._fold_wanted, ends = threading.Event(), threading.Event()
         thread = threading.Thread(
             target=self._fold_on, args=[ends], name="postgresql-fold", daemon=True
@@ -138,11 +140,12 @@ class Folding(ABC):
                 return
             try:
                 self.fold()
+                self.pack()
                 failing = False
             except Exception as error:  # whatever it is, the next turn may do better
                 if not failing:
                     unforeseen = not isinstance(error, (RetryableError, PermanentError))
-                    text = "appended metrics are not folded, and will be tried again: %s"
+                    text = "metrics are not folded or not packed, and will be tried again: %s"
                     log.warning(text, error, exc_info=unforeseen)
                 failing = True
 
@@ -177,5 +180,6 @@ def _fold(cursor: Cursor, table: str) -> tuple[int, bool]:
     there = stored_columns(cursor, table)
     rows, columns, more = appended.taken(cursor, table, there, ROWS_A_FOLD, BYTES_A_FOLD)
     if rows.num_rows:
+        packed.forget(cursor, merged, pc.min(rows["time_bucket"]).as_py())
         take_in(cursor, Wide(merged, rows, columns))
     return int(rows.num_rows), more

@@ -23,8 +23,9 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
 
-VERSION: Final = 2
-"""1 had no appended tables, and other names for columns of metrics (`upgrading`)."""
+VERSION: Final = 3
+"""1 had no appended tables, and other names for columns of metrics (`upgrading`). 2 had no packed
+ones: its programs would change rows and leave what is packed of them as it was."""
 RECORD: Final = "record"
 SECOND_MAX: Final = 9999_12_31_23_59_59
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
@@ -36,7 +37,7 @@ class Lock(IntEnum):
 
     SCHEMA = 1  # who makes tables
     MERGING = 2  # who changes rows that others change too
-    FOLDING = 3  # who takes appended metrics into the merged ones
+    FOLDING = 3  # who takes appended metrics into the merged ones, or packs these
 
 
 def take(cursor: Cursor, lock: Lock) -> None:

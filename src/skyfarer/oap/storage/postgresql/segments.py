@@ -10,9 +10,9 @@ numbers of data rows come in blocks from a sequence, so that table and its index
 
 An index is for what leaves few rows (trace, endpoint, errors, tags) or for an order (time and
 latency): where a condition leaves many rows, the first of them in an order are soon found without
-its index. The slowest of a service are the exception: of every day that is asked for there are
-many, and few are wanted. A hash index of traces would be cheaper, but gets slower with every
-segment that has the same trace as thousands of others.
+its index. The slowest of a service or an endpoint are the exception: of every day that is asked
+for there are many, and few are wanted. A hash index of traces would be cheaper, but gets slower
+with every segment that has the same trace as thousands of others.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _INDICES: Final = {
     "start": "(start_time)",
     "latency": "(latency)",
     "service": "(service_id, latency)",
-    "endpoint": "(endpoint_id)",
+    "endpoint": "(endpoint_id, latency)",
     "error": "(start_time) WHERE is_error",
     "tags": "USING gin (tags)",
 }

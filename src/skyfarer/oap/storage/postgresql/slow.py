@@ -25,7 +25,9 @@ from skyfarer.oap.storage.postgresql.segments import seconds
 
 _INCOMING: Final = "incoming_slow"
 _COLUMNS: Final = ("id", "entity_id", "statement", "latency", "trace_id", "timestamp")
-_LISTING: Final = Listing(_COLUMNS, [("latency", True), ("id", False)], by_day=False)
+_LISTING: Final = Listing(
+    _COLUMNS, [("latency", True), ("id", False)], by_day=False, tested=("time_bucket",)
+)
 
 
 def tables(what: Slow, day: int) -> dict[str, list[str]]:

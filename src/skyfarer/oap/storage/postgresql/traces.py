@@ -55,7 +55,8 @@ class TraceReads(ABC):
         tests, values = asked(condition, _TESTS, condition.tags)
         narrow(tests, values, condition.between, TraceOrder.START_TIME.value, self._zone)
         keys = [(order.value, True), ("segment_id", False)]
-        listing = Listing(_BRIEF, keys, by_day=order is TraceOrder.START_TIME)
+        in_time = order is TraceOrder.START_TIME
+        listing = Listing(_BRIEF, keys, by_day=in_time, tested=("time_bucket", "tags"))
         with self._reading() as cursor:
             tables = schema.day_tables(cursor, segments.NAME, condition.between)[::-1]
             search = Search(cursor, self._read_timeout_s)
