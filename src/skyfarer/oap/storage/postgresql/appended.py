@@ -59,16 +59,21 @@ def store(
     cursor: Cursor, appended: str, rows: pa.Table, columns: Sequence[Column], batch: int
 ) -> None:
     """Rows of minutes, in the transaction of that number."""
-    count = rows.num_rows
-    arrays = {name: rows[name] for name in KEYS}
-    arrays[BATCH] = pa.repeat(pa.scalar(batch, pa.int64()), count)
-    for column in columns:
-        given = rows[column.name]
-        arrays[column.settled] = tables.written(given) if column.is_table else given
-        if column.is_table:
-            bound = pa.scalar(column.keys_max, pa.int32())
-            arrays[f"{column.name}{BOUND}"] = pa.repeat(bound, count)
-    copying.append(cursor, appended, pa.table(arrays))
+    bounds = {one.name: pa.scalar(one.keys_max, pa.int32()) for one in columns if one.is_table}
+    number = pa.scalar(batch, pa.int64())
+
+    def shaped(some: pa.Table) -> pa.Table:
+        arrays = {name: some[name] for name in KEYS}
+        arrays[BATCH] = pa.repeat(number, some.num_rows)
+        for column in columns:
+            given = some[column.name]
+            arrays[column.settled] = tables.written(given) if column.is_table else given
+            if column.is_table:
+                repeated = pa.repeat(bounds[column.name], some.num_rows)
+                arrays[f"{column.name}{BOUND}"] = repeated
+        return pa.table(arrays)
+
+    copying.append(cursor, appended, rows, shaped)
 
 
 class Taken(NamedTuple):

@@ -21,8 +21,8 @@ from skyfarer.oap.storage.merging import TABLE
 
 ENTRY_BYTES_MIN: Final = 3
 _LINE: Final = ord("\n")
+_TAB, _END, _NOTHING = pa.scalar("\t"), pa.scalar("\n"), pa.scalar("")
 _WRITTEN: Final = {"%": "%25", "\t": "%09", "\n": "%0A"}
-_NONE: Final = pa.scalar(None, pa.string())
 
 
 def _added(one: Any, other: Any) -> Any:
@@ -40,16 +40,45 @@ BOTH: Final[Mapping[Merge, Callable[[Any, Any], Any]]] = {
 
 
 def written(tables: pa.ChunkedArray) -> pa.Array:
-    """Null for a table that is null or empty."""
+    """Null for a table that is null or empty. The lines of a table are side by side already: where
+    each begins is all that has to be found."""
     maps = pa.concat_arrays([*tables.chunks, pa.array([], TABLE)])
-    keys = maps.keys
+    bounds = maps.offsets.to_numpy()
+    first, count = int(bounds[0]), int(bounds[-1] - bounds[0])
+    lines = _lines(maps.keys.slice(first, count), maps.items.slice(first, count))
+    ends = np.frombuffer(lines.buffers()[1] or bytes(4), np.int32)
+    filled = np.diff(bounds) > 0
+    known = None if filled.all() else pa.py_buffer(np.packbits(filled, bitorder="little"))
+    buffers = [known, pa.py_buffer(ends[bounds - first]), lines.buffers()[2]]
+    return pa.Array.from_buffers(pa.string(), len(maps), buffers)
+
+
+def _lines(keys: pa.Array, items: pa.Array) -> pa.Array:
+    """One an entry, each in a buffer of its own beginning. Few keys with small numbers, as those of
+    percentiles are, make few different lines: each is written once."""
+    named = keys.dictionary_encode()
+    names = named.dictionary
     for plain, instead in _WRITTEN.items():
-        keys = _replaced(keys, plain, instead)
-    values = maps.items.fill_null(0).cast(pa.string())
-    entries = pc.binary_join_element_wise(keys, values, "\t")
-    lists = pa.ListArray.from_arrays(maps.offsets, entries)
-    texts = pc.binary_join_element_wise(pc.binary_join(lists, "\n"), "", "\n")
-    return pc.if_else(pc.equal(pc.list_value_length(lists), 0), _NONE, texts)
+        names = _replaced(names, plain, instead)
+    if not len(keys):
+        return pa.array([], pa.string())
+    places, values = named.indices.to_numpy(), items.fill_null(0).to_numpy()
+    least, most = int(values.min()), int(values.max())
+    span = most - least + 1
+    if span * len(names) > len(keys):
+        return _joined(names.take(named.indices), pa.array(values))
+    cells = places * span + (values - least)
+    there = np.zeros(span * len(names), np.bool_)
+    there[cells] = True
+    used = np.flatnonzero(there)
+    numbers = np.empty(len(there), np.int32)
+    numbers[used] = np.arange(len(used))
+    lines = _joined(names.take(pa.array(used // span)), pa.array(used % span + least))
+    return lines.take(pa.array(numbers[cells]))
+
+
+def _joined(keys: pa.Array, values: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(keys, _TAB, values.cast(pa.string()), _END, _NOTHING)
 
 
 def read(texts: pa.Array) -> pa.MapArray:
