@@ -131,4 +131,4 @@ def _octets(texts: pa.Array) -> bytes:
     width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     ends = np.frombuffer(offsets, width)
     first, end = int(ends[texts.offset]), int(ends[texts.offset + len(texts)])
-    return octets.slice(first, end - first).to_pybytes()
+    return bytes(octets.slice(first, end - first))
