@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 import week
 from skyfarer.oap.core.storage import Analysed, Deltas
+from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables, taking
+from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -78,8 +79,7 @@ class Postgres:
         """The rows that the merge brings, copied into a table of the same columns, without a key
         and with that of metrics."""
         (wide,) = metrics.wide(WIDE, stored, minute_buckets(stored.rows, UTC))
-        whole = taking.of_all_precisions(wide.rows, wide.columns)
-        rows, key = _as_stored(whole), ", PRIMARY KEY (entity_id, time_bucket)"
+        rows, key = _as_merged(wide), ", PRIMARY KEY (entity_id, time_bucket)"
         return {
             "bare COPY": self._copy("plain", rows, ""),
             "COPY with a key": self._copy("plain_keyed", rows, key),
@@ -106,6 +106,15 @@ class Postgres:
     def stop(self) -> None:
         self.storage.stop()
         self.server.close()
+
+
+def _as_merged(wide: metrics.Wide) -> pa.Table:
+    """A row a minute, hour and day of each entity, the days first."""
+    found = []
+    for precision in reversed(PRECISIONS):
+        buckets = pa.array(wide.rows["time_bucket"].to_numpy() // precision)
+        found.append(wide.rows.set_column(1, "time_bucket", buckets))
+    return _as_stored(pa.concat_tables(found))
 
 
 def _as_stored(rows: pa.Table) -> pa.Table:

@@ -13,15 +13,14 @@ came first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from skyfarer.oap.storage.merging import TABLE
-from skyfarer.oap.storage.postgresql import columnar, copying, schema, tables
-from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
+from skyfarer.oap.storage.postgresql import copying, schema, tables
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 PREFIX: Final = "appended_"
@@ -76,47 +75,6 @@ def store(
     copying.append(cursor, appended, rows, shaped)
 
 
-class Taken(NamedTuple):
-    rows: pa.Table  # by the plain names of their columns, with their batches
-    columns: list[Column]
-    more: bool  # may be there
-
-
-def taken(
-    cursor: Cursor, appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int
-) -> Taken:
-    """Deletes so many of the rows, or one that is too long by itself, and gives them back."""
-    names = [*KEYS, BATCH, *(name for name in there if name not in (*KEYS, BATCH))]
-    rows = columnar.read_once(
-        cursor,
-        f"""DELETE FROM {appended} WHERE ctid = ANY(ARRAY(
-            {_some(appended, there, rows_max, bytes_max)}))
-        RETURNING {", ".join(f'"{name}"' for name in names)}""",
-        {name: there[name] for name in names},
-    )
-    columns, used = [], 0
-    for name, merge in filter(None, map(split, names)):
-        bounds = f"{name}{BOUND}"
-        known = [pc.max(rows[bounds]).as_py()] if bounds in names else []
-        stored = f"{name}{MERGES[merge]}"
-        columns.append(Column(name, there[stored], merge, *filter(None, known)))
-        place = rows.schema.get_field_index(stored)
-        used += rows[stored].nbytes if columns[-1].is_table else 0
-        rows = rows.set_column(place, name, with_tables(rows[stored]))
-    return Taken(rows, columns, rows.num_rows >= rows_max or used >= bytes_max)
-
-
-def _some(appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int) -> str:
-    """Where the rows are that are taken at once."""
-    texts = [name for name, of_type in there.items() if of_type == "text" and name not in KEYS]
-    if not texts:
-        return f"SELECT ctid FROM {appended} LIMIT {rows_max}"
-    length = " + ".join(f'coalesce(octet_length("{name}"), 0)' for name in texts)
-    return f"""SELECT place FROM (
-        SELECT ctid AS place, {length} AS own, sum({length}) OVER (ROWS UNBOUNDED PRECEDING) AS used
-        FROM {appended} LIMIT {rows_max}) AS oldest WHERE used - own < {bytes_max}"""
-
-
 def read(
     cursor: Cursor, query: str, types: Mapping[str, str], asked: Mapping[str, object] | None = None
 ) -> pa.Table:
@@ -138,6 +96,12 @@ def read(
 
 def with_tables(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     """Texts become the tables they are; a key may stand in one several times."""
-    if column.type != pa.string():
-        return column
-    return tables.read(pa.concat_arrays([*column.chunks, pa.array([], pa.string())]))
+    return tables.read(_texts(column)) if column.type == pa.string() else column
+
+
+def with_coded_tables(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    return tables.read_coded(_texts(column)) if column.type == pa.string() else column
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays([*column.chunks, pa.array([], pa.string())])

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from skyfarer.oap.core.storage import Merge
-from skyfarer.oap.storage.merging import TABLE
 
 ENTRY_BYTES_MIN: Final = 3
 _LINE: Final = ord("\n")
@@ -40,9 +39,9 @@ BOTH: Final[Mapping[Merge, Callable[[Any, Any], Any]]] = {
 
 
 def written(tables: pa.ChunkedArray) -> pa.Array:
-    """Null for a table that is null or empty. The lines of a table are side by side already: where
-    each begins is all that has to be found."""
-    maps = pa.concat_arrays([*tables.chunks, pa.array([], TABLE)])
+    """Of plain ones or coded ones; null for a table that is null or empty. The lines of a table
+    are side by side already: where each begins is all that has to be found."""
+    maps = pa.concat_arrays([*tables.chunks, pa.array([], tables.type)])
     bounds = maps.offsets.to_numpy()
     first, count = int(bounds[0]), int(bounds[-1] - bounds[0])
     lines = _lines(maps.keys.slice(first, count), maps.items.slice(first, count))
@@ -83,16 +82,28 @@ def _joined(keys: pa.Array, values: pa.Array) -> pa.Array:
 
 def read(texts: pa.Array) -> pa.MapArray:
     """The tables again, with a key as often as it stands there; an empty text is a null."""
+    coded = read_coded(texts)
+    keys = coded.keys.dictionary.take(coded.keys.indices)
+    return pa.MapArray.from_arrays(coded.offsets, keys, coded.items, mask=coded.is_null())
+
+
+def read_coded(texts: pa.Array) -> pa.MapArray:
+    """As `read`, its keys numbered. Each different line is taken apart once."""
     texts = texts.fill_null("") if texts.null_count else texts
     starts = texts.offset + np.arange(len(texts) + 1)
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[starts] if len(texts) else np.zeros(1)
-    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    lines = np.concatenate([[0], np.cumsum(octets == _LINE)])[offsets.astype(np.int64)]
-    keys, values = _entries(octets[int(offsets[0]) : int(offsets[-1])].tobytes())
+    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[int(offsets[0]) : int(offsets[-1])]
+    ends = np.append(0, np.flatnonzero(octets == _LINE) + 1).astype(np.int32)
+    bounds = np.searchsorted(ends, offsets - offsets[0]).astype(np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(octets)]
+    lines = pa.Array.from_buffers(pa.string(), len(ends) - 1, buffers).dictionary_encode()
+    keys, values = _entries("".join(lines.dictionary.to_pylist()).encode())
     for plain, instead in reversed(_WRITTEN.items()):
         keys = _replaced(keys, instead, plain)
-    bounds = pa.array((lines - lines[0]).astype(np.int32))
-    return pa.MapArray.from_arrays(bounds, keys, values, mask=pc.equal(texts, ""))
+    named, places = keys.dictionary_encode(), lines.indices
+    named = pa.DictionaryArray.from_arrays(named.indices.take(places), named.dictionary)
+    nulls = pa.array(np.diff(bounds) == 0)
+    return pa.MapArray.from_arrays(pa.array(bounds), named, values.take(places), mask=nulls)
 
 
 def _entries(text: bytes) -> tuple[pa.Array, pa.Array]:
