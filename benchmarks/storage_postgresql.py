@@ -16,6 +16,7 @@ from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
 from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, tables
+from skyfarer.oap.storage.postgresql.columns import KEYS
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -87,7 +88,7 @@ class Postgres:
 
     def plain_minutes(self, brought: Deltas) -> Callable[[], None]:
         (wide,) = metrics.wide(WIDE, brought, minute_buckets(brought.rows, UTC))
-        return self._copy("plain_minutes", _as_stored(wide.rows), "")
+        return self._copy("plain_minutes", _as_stored(_minutes(wide)), "")
 
     def _copy(self, table: str, rows: pa.Table, key: str) -> Callable[[], None]:
         types = {pa.string(): "TEXT", pa.int64(): "BIGINT", pa.int32(): "INTEGER"}
@@ -111,10 +112,16 @@ class Postgres:
 def _as_merged(wide: metrics.Wide) -> pa.Table:
     """A row a minute, hour and day of each entity, the days first."""
     found = []
+    rows = _minutes(wide)
     for precision in reversed(PRECISIONS):
-        buckets = pa.array(wide.rows["time_bucket"].to_numpy() // precision)
-        found.append(wide.rows.set_column(1, "time_bucket", buckets))
+        buckets = pa.array(rows["time_bucket"].to_numpy() // precision)
+        found.append(rows.set_column(1, "time_bucket", buckets))
     return _as_stored(pa.concat_tables(found))
+
+
+def _minutes(wide: metrics.Wide) -> pa.Table:
+    names = [*KEYS, *(column.name for column in wide.columns)]
+    return wide.identified(wide.rows).select(names)
 
 
 def _as_stored(rows: pa.Table) -> pa.Table:

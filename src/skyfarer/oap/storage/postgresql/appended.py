@@ -12,12 +12,13 @@ came first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 from pyarrow import csv
 
+from skyfarer.oap.core.storage import KEYS_MAX
 from skyfarer.oap.storage.merging import TABLE
 from skyfarer.oap.storage.postgresql import copying, schema, tables
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
@@ -55,24 +56,35 @@ def ddl(appended: str) -> tuple[str, ...]:
 
 
 def store(
-    cursor: Cursor, appended: str, rows: pa.Table, columns: Sequence[Column], batch: int
+    cursor: Cursor,
+    appended: str,
+    rows: pa.Table,
+    columns: Sequence[Column],
+    batch: int,
+    identified: Callable[[pa.Table], pa.Table] = lambda some: some,
 ) -> None:
-    """Rows of minutes, in the transaction of that number."""
-    bounds = {one.name: pa.scalar(one.keys_max, pa.int32()) for one in columns if one.is_table}
+    """Rows of minutes, in the transaction of that number. Some of them may be of one entity and
+    minute. They need no `entity_id` where `identified` gives them one."""
+    bounds = {one.name: _bound(one) for one in columns if one.is_table}
     number = pa.scalar(batch, pa.int64())
 
     def shaped(some: pa.Table) -> pa.Table:
-        arrays = {name: some[name] for name in KEYS}
+        told = identified(some)
+        arrays = {name: told[name] for name in KEYS}
         arrays[BATCH] = pa.repeat(number, some.num_rows)
         for column in columns:
             given = some[column.name]
             arrays[column.settled] = tables.written(given) if column.is_table else given
-            if column.is_table:
-                repeated = pa.repeat(bounds[column.name], some.num_rows)
-                arrays[f"{column.name}{BOUND}"] = repeated
+            if (bound := bounds.get(column.name)) is not None:
+                arrays[f"{column.name}{BOUND}"] = pa.repeat(bound, some.num_rows)
         return pa.table(arrays)
 
     copying.append(cursor, appended, rows, shaped)
+
+
+def _bound(column: Column) -> pa.Scalar | None:
+    """The usual one is not told."""
+    return None if column.keys_max == KEYS_MAX else pa.scalar(column.keys_max, pa.int32())
 
 
 def read(

@@ -6,7 +6,7 @@
 
 `+` is a sum; in its place it may be `>` for the greatest or `<` for the least: a reader, who is
 told nothing but "x", learns from the name how values are put together. "x #" is the bound of a
-table's keys.
+table's keys, null for KEYS_MAX.
 
 A merged table takes in another by having its text appended: one key may stand in it several times,
 and who reads it puts them together. Its second column has the length of the

@@ -9,7 +9,7 @@ as they are. Dictionaries are taken apart; there are no maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg.types.string import StrDumperUnknown
 
+ROWS_AT_FIRST: Final = 1024
 ROWS_PER_WRITE: Final = 4096
 """Shaped and encoded at once: the server works on the ones before meanwhile, and nothing need be
 held in memory twice."""
@@ -84,11 +85,18 @@ def _send(
 ) -> None:
     with cursor.copy(statement) as copy:
         copy.write(encoder.write_header())
-        for first in range(0, rows.num_rows, ROWS_PER_WRITE):
-            some = prepared(shaped(rows.slice(first, ROWS_PER_WRITE))).combine_chunks()
-            for batch in some.to_batches():
+        for some in _pieces(rows):
+            for batch in prepared(shaped(some)).combine_chunks().to_batches():
                 copy.write(encoder.write_batch(batch))
         copy.write(encoder.finish())
+
+
+def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
+    """A small one first: the server has nothing to do until it comes."""
+    first, count = 0, ROWS_AT_FIRST
+    while first < rows.num_rows:
+        yield rows.slice(first, count)
+        first, count = first + count, min(2 * count, ROWS_PER_WRITE)
 
 
 def prepared(rows: pa.Table) -> pa.Table:
