@@ -23,8 +23,9 @@ from skyfarer.oap.storage.postgresql.appended import BATCH, with_coded_tables, w
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
-MEMORY: Final = "64MB"
-"""Of the server's, to sort and add up; what is more goes to its disk."""
+_ROOM: Final = """SELECT set_config('work_mem', '64MB', true),
+    set_config('hash_mem_multiplier', '4', true)"""
+"""Of the server's memory, to sort and to add up; what is more goes to its disk."""
 _TYPES: Final = {"entity_id": "text", "time_bucket": "bigint"}
 _ADDED: Final = {Merge.SUM: "sum", Merge.MAX: "max", Merge.MIN: "min"}
 
@@ -47,7 +48,7 @@ def gathered(
     batches, columns = [one.batch for one in some], _columns(there, some)
     try:
         with cursor.connection.transaction():
-            cursor.execute(f"SET LOCAL work_mem = '{MEMORY}'")
+            cursor.execute(_ROOM)
             rows = _added_up(cursor, appended, columns, batches)
     except NumericValueOutOfRange:
         rows = each(cursor, appended, columns, batches).drop_columns([BATCH])
