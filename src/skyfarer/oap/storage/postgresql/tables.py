@@ -19,6 +19,8 @@ from pyarrow import csv
 from skyfarer.oap.core.storage import Merge
 
 ENTRY_BYTES_MIN: Final = 3
+ENTRIES_A_LINE_MIN: Final = 4
+"""Where there are fewer entries for a line that may come, each is written by itself."""
 _LINE: Final = ord("\n")
 _TAB, _END, _NOTHING = pa.scalar("\t"), pa.scalar("\n"), pa.scalar("")
 _WRITTEN: Final = {"%": "%25", "\t": "%09", "\n": "%0A"}
@@ -53,27 +55,23 @@ def written(tables: pa.ChunkedArray) -> pa.Array:
 
 
 def _lines(keys: pa.Array, items: pa.Array) -> pa.Array:
-    """One an entry, each in a buffer of its own beginning. Few keys with small numbers, as those of
-    percentiles are, make few different lines: each is written once."""
+    """One an entry, one after the other. Few keys with small numbers, as those of percentiles are,
+    make few different lines: each is written once."""
     named = keys.dictionary_encode()
     names = named.dictionary
     for plain, instead in _WRITTEN.items():
         names = _replaced(names, plain, instead)
     if not len(keys):
         return pa.array([], pa.string())
-    places, values = named.indices.to_numpy(), items.fill_null(0).to_numpy()
-    least, most = int(values.min()), int(values.max())
-    span = most - least + 1
-    if span * len(names) > len(keys):
+    values = (items.fill_null(0) if items.null_count else items).to_numpy()
+    least = int(values.min())
+    span = int(values.max()) - least + 1
+    if span * len(names) * ENTRIES_A_LINE_MIN > len(keys):
         return _joined(names.take(named.indices), pa.array(values))
-    cells = places * span + (values - least)
-    there = np.zeros(span * len(names), np.bool_)
-    there[cells] = True
-    used = np.flatnonzero(there)
-    numbers = np.empty(len(there), np.int32)
-    numbers[used] = np.arange(len(used))
-    lines = _joined(names.take(pa.array(used // span)), pa.array(used % span + least))
-    return lines.take(pa.array(numbers[cells]))
+    cells = np.arange(span * len(names))
+    lines = _joined(names.take(pa.array(cells // span)), pa.array(cells % span + least))
+    places = named.indices.to_numpy() * np.int32(span) + (values - least).astype(np.int32)
+    return lines.take(pa.array(places))
 
 
 def _joined(keys: pa.Array, values: pa.Array) -> pa.Array:
