@@ -3,11 +3,11 @@
     appended_<source>_<day> (entity_id TEXT, time_bucket BIGINT, batch BIGINT, <accumulator>, …)
 
 A batch copies its rows here as they are, mostly a row an entity and minute, in the transaction that
-moves its offset. Nothing is looked for and nothing changed, so that nodes are not in each other's way and
-a batch costs what COPY costs. Hours and days are made of minutes by whoever reads, and for
-good when rows are folded into those of `metrics` (`folding`), within seconds: few rows are here at
-any time. `batch` is the number of the transaction: of keys beyond a table's bound those stay that
-came first.
+moves its offset. Nothing is looked for and nothing changed, so that nodes are not in each other's
+way and a batch costs little more than COPY. Hours and days are made of minutes by whoever reads,
+and for good when rows are folded into those of `metrics` (`folding`), within seconds: few rows are
+here at any time. `batch` is the number of the transaction: of keys beyond a table's bound those
+stay that came first.
 """
 
 from __future__ import annotations
