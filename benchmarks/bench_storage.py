@@ -52,7 +52,7 @@ def merge(name: str) -> None:
         if isinstance(storage, Postgres):
             storage_merging.measure(storage, wide, MERGE_MAX[name], storage.fold)
             storage_merging.folding(storage, wide)
-            storage_merging.brought(storage, wide)
+            storage_merging.brought(storage, wide, MERGE_MAX[name])
         else:
             storage_merging.measure(storage, wide, MERGE_MAX[name])
         storage_merging.small(storage, list(known.values())[:SMALL_SOURCES])

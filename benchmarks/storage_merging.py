@@ -161,20 +161,20 @@ def folding(merging: Folding, plan: SourcePlan) -> None:
         figure(f"{name}_times", whole.wall_s / least(copied).wall_s, "of bare COPY")
 
 
-def brought(merging: Folding, plan: SourcePlan) -> None:
+def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:
     """A batch that brings as many rows as `measure` leaves, beside a COPY of those it brings."""
     batches, minute = Batches(merging.storage), week.minute_of(0)
     rows = deltas(plan, ROWS, "many", minute)
     copy = merging.plain_minutes(rows)
     copied, applied = list[Spent](), list[Spent]()
-    for _ in range(FOLD_ROUNDS):
+    for _ in range(ROUNDS):
         copied.append(timed(copy))
         applied.append(timed(partial(batches.apply, {WIDE: rows})))
         merging.fold()
     name = f"storage_{merging.name}_brought"
     figure(name, least(applied).wall_s * 1e3, f"ms, {ROWS} entities of {WIDE} in one batch")
     times = least(applied).wall_s / least(copied).wall_s
-    figure(f"{name}_times", times, f"of bare COPY of {ROWS} rows of minutes")
+    figure(f"{name}_times", times, f"of bare COPY of {ROWS} rows of minutes", at_most=times_max)
 
 
 def _slug(name: str) -> str:

@@ -12,16 +12,11 @@ import pyarrow.compute as pc
 
 import week
 from skyfarer.oap.core.storage import Analysed, Deltas
+from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import (
-    PostgresStorage,
-    copying,
-    metrics,
-    packed,
-    tables,
-    taking,
-)
+from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, packed, tables
+from skyfarer.oap.storage.postgresql.columns import KEYS
 from storage_merging import WIDE, Batches, deltas
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -97,8 +92,7 @@ class Postgres:
         """The rows that the merge brings, copied into a table of the same columns, without a key
         and with that of metrics."""
         (wide,) = metrics.wide(WIDE, stored, minute_buckets(stored.rows, UTC))
-        whole = taking.of_all_precisions(wide.rows, wide.columns)
-        rows, key = _as_stored(whole), ", PRIMARY KEY (entity_id, time_bucket)"
+        rows, key = _as_merged(wide), ", PRIMARY KEY (entity_id, time_bucket)"
         return {
             "bare COPY": self._copy("plain", rows, ""),
             "COPY with a key": self._copy("plain_keyed", rows, key),
@@ -106,7 +100,7 @@ class Postgres:
 
     def plain_minutes(self, brought: Deltas) -> Callable[[], None]:
         (wide,) = metrics.wide(WIDE, brought, minute_buckets(brought.rows, UTC))
-        return self._copy("plain_minutes", _as_stored(wide.rows), "")
+        return self._copy("plain_minutes", _as_stored(_minutes(wide)), "")
 
     def _copy(self, table: str, rows: pa.Table, key: str) -> Callable[[], None]:
         types = {pa.string(): "TEXT", pa.int64(): "BIGINT", pa.int32(): "INTEGER"}
@@ -143,6 +137,21 @@ def _without_indices(cursor: copying.Cursor, table: str) -> list[str]:
         cursor.execute(f"DROP INDEX {name}")
     made = [f"ALTER TABLE {table} ADD CONSTRAINT {name} {key}" for name, key in keys]
     return made + [statement for _, statement in indices]
+
+
+def _as_merged(wide: metrics.Wide) -> pa.Table:
+    """A row a minute, hour and day of each entity, the days first."""
+    found = []
+    rows = _minutes(wide)
+    for precision in reversed(PRECISIONS):
+        buckets = pa.array(rows["time_bucket"].to_numpy() // precision)
+        found.append(rows.set_column(1, "time_bucket", buckets))
+    return _as_stored(pa.concat_tables(found))
+
+
+def _minutes(wide: metrics.Wide) -> pa.Table:
+    names = [*KEYS, *(column.name for column in wide.columns)]
+    return wide.identified(wide.rows).select(names)
 
 
 def _as_stored(rows: pa.Table) -> pa.Table:

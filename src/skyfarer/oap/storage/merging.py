@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 from skyfarer.oap.core.storage import KEYS_MAX, Merge
 
 TABLE: Final = pa.map_(pa.string(), pa.int64())
+CODED: Final = pa.map_(pa.dictionary(pa.int32(), pa.string()), pa.int64())
+"""A table whose keys are numbered already: they need not be looked for again."""
 _ROW: Final = "row number"  # with a blank, which no column has
 
 Numbers = npt.NDArray[np.int64]
@@ -38,14 +40,15 @@ def merged(
     stored_count: int = 0,
     came: Numbers | None = None,
 ) -> pa.Table:
-    """One row per distinct `keys`, with the columns of `merges`; a null counts as none.
+    """One row per distinct `keys`, with the columns of `merges`; a null counts as none, and coded
+    tables stay coded.
 
     Where a table has more keys than its bound, those stay that came first, and of those that came
     together the first by text. `came` are numbers of the rows that grow with it; without them the
     first `stored_count` rows are the stored ones, and the others came together.
     """
     rows = rows.combine_chunks()
-    tables = [name for name in merges if rows.schema.field(name).type == TABLE]
+    tables = [name for name in merges if rows.schema.field(name).type in (TABLE, CODED)]
     wanted = [(name, merge.value) for name, merge in merges.items() if name not in tables]
     numbered = rows.drop_columns(tables).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
     grouped = numbered.group_by(list(keys), use_threads=False).aggregate([*wanted, (_ROW, "list")])
@@ -58,7 +61,7 @@ def merged(
         entries = _entries(rows[name].combine_chunks(), groups, came)
         made = _one_each(entries, merges[name], grouped.num_rows)
         made = _bounded(made, entries, bounds.get(name, KEYS_MAX), grouped.num_rows)
-        columns[name] = _tables(made, grouped.num_rows)
+        columns[name] = _tables(made, grouped.num_rows, rows.schema.field(name).type == CODED)
     return pa.table(columns)
 
 
@@ -149,12 +152,13 @@ def _bounded(made: _Entries, entries: _Entries, keys_max: int, groups_count: int
     )
 
 
-def _tables(entries: _Entries, groups_count: int) -> pa.MapArray:
+def _tables(entries: _Entries, groups_count: int, coded: bool) -> pa.MapArray:
     """A group's entries as a table; null where there is none."""
     offsets = np.searchsorted(entries.groups, np.arange(groups_count + 1)).astype(np.int32)
+    labels = pa.DictionaryArray.from_arrays(entries.labels.astype(np.int32), entries.texts)
     return pa.MapArray.from_arrays(
         pa.array(offsets),
-        entries.texts.take(pa.array(entries.labels)),
+        labels if coded else entries.texts.take(labels.indices),
         pa.array(entries.values),
         mask=pa.array(np.diff(offsets) == 0),
     )

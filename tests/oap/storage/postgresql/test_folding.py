@@ -101,10 +101,53 @@ def test_much_is_folded_in_pieces(
                 storage.apply(one(number))
 
 
+def of(number: int, *rows: tuple[int, str, int]) -> Analysed:
+    """A batch with rows of minutes, services and calls."""
+    told = [
+        delta(MINUTE + minute, service=service, calls=calls, slowest=calls, kinds={"a": calls})
+        for minute, service, calls in rows
+    ]
+    metrics = {"Service": deltas_of(told, MERGES, {"kinds": TABLE})}
+    return batch(number, number + 1, metrics=metrics)
+
+
+def calls_by_bucket(storage: PostgresStorage) -> dict[tuple[str, int], tuple[int, int, int]]:
+    found = {}
+    for bucket in (BUCKET, BUCKET + 1, BUCKET // 100, DAY):
+        for row in storage.rows("Service", list(MERGES), bucket, bucket).to_pylist():
+            told = row["calls"], row["slowest"], dict(row["kinds"])["a"]
+            found[row["entity_id"], bucket] = told
+    return found
+
+
+def test_minutes_of_one_hour_that_are_folded_at_once_are_added_up_in_it(
+    storage: PostgresStorage,
+) -> None:
+    """One entity has two minutes, the other one, and a batch two rows of the same."""
+    for again in range(2):
+        storage.apply(of(2 * again, (0, "shop", 1), (0, "shop", 2), (0, "cart", 4)))
+        storage.apply(of(2 * again + 1, (1, "shop", 8), (0, "shop", 16)))
+        before = calls_by_bucket(storage)
+        assert before[SHOP, DAY] == ((again + 1) * 27, 16, (again + 1) * 27)
+        assert storage.fold() == 5
+        assert calls_by_bucket(storage) == before
+    assert before[SHOP, BUCKET] == (38, 16, 38)
+    assert len(before) == 7
+
+
+def test_sums_of_batches_that_are_folded_together_wrap_around(storage: PostgresStorage) -> None:
+    for number in range(3):
+        storage.apply(of(number, (0, "shop", 2**62), (0, "cart", 1)))
+    before = calls_by_bucket(storage)
+    assert before[SHOP, DAY] == (-(2**62), 2**62, -(2**62))
+    storage.fold()
+    assert calls_by_bucket(storage) == before
+
+
 def test_a_fold_that_is_killed_in_the_middle_has_not_happened(
     storage: PostgresStorage, conninfo: str
 ) -> None:
-    """It has deleted what was appended, and waits for a row to take it in."""
+    """It has read what was appended, and waits for a row to take it in."""
     storage.apply(one(0))
     storage.fold()
     for number in range(1, 4):

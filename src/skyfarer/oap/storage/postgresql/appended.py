@@ -2,26 +2,26 @@
 
     appended_<source>_<day> (entity_id TEXT, time_bucket BIGINT, batch BIGINT, <accumulator>, …)
 
-A batch copies its rows here as they are, a row an entity and minute, in the transaction that moves
-its offset. Nothing is looked for and nothing changed, so that nodes are not in each other's way and
-a batch costs what COPY costs. Hours and days are made of minutes by whoever reads, and for
-good when rows are folded into those of `metrics` (`folding`), within seconds: few rows are here at
-any time. `batch` is the number of the transaction: of keys beyond a table's bound those stay that
-came first.
+A batch copies its rows here as they are, mostly a row an entity and minute, in the transaction that
+moves its offset. Nothing is looked for and nothing changed, so that nodes are not in each other's
+way and a batch costs little more than COPY. Hours and days are made of minutes by whoever reads,
+and for good when rows are folded into those of `metrics` (`folding`), within seconds: few rows are
+here at any time. `batch` is the number of the transaction: of keys beyond a table's bound those
+stay that came first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
+from skyfarer.oap.core.storage import KEYS_MAX
 from skyfarer.oap.storage.merging import TABLE
-from skyfarer.oap.storage.postgresql import columnar, copying, schema, tables
-from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
+from skyfarer.oap.storage.postgresql import copying, schema, tables
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 PREFIX: Final = "appended_"
@@ -56,60 +56,35 @@ def ddl(appended: str) -> tuple[str, ...]:
 
 
 def store(
-    cursor: Cursor, appended: str, rows: pa.Table, columns: Sequence[Column], batch: int
+    cursor: Cursor,
+    appended: str,
+    rows: pa.Table,
+    columns: Sequence[Column],
+    batch: int,
+    identified: Callable[[pa.Table], pa.Table] = lambda some: some,
 ) -> None:
-    """Rows of minutes, in the transaction of that number."""
-    count = rows.num_rows
-    arrays = {name: rows[name] for name in KEYS}
-    arrays[BATCH] = pa.repeat(pa.scalar(batch, pa.int64()), count)
-    for column in columns:
-        given = rows[column.name]
-        arrays[column.settled] = tables.written(given) if column.is_table else given
-        if column.is_table:
-            bound = pa.scalar(column.keys_max, pa.int32())
-            arrays[f"{column.name}{BOUND}"] = pa.repeat(bound, count)
-    copying.append(cursor, appended, pa.table(arrays))
+    """Rows of minutes, in the transaction of that number. Some of them may be of one entity and
+    minute. They need no `entity_id` where `identified` gives them one."""
+    bounds = {one.name: _bound(one) for one in columns if one.is_table}
+    number = pa.scalar(batch, pa.int64())
+
+    def shaped(some: pa.Table) -> pa.Table:
+        told = identified(some)
+        arrays = {name: told[name] for name in KEYS}
+        arrays[BATCH] = pa.repeat(number, some.num_rows)
+        for column in columns:
+            given = some[column.name]
+            arrays[column.settled] = tables.written(given) if column.is_table else given
+            if (bound := bounds.get(column.name)) is not None:
+                arrays[f"{column.name}{BOUND}"] = pa.repeat(bound, some.num_rows)
+        return pa.table(arrays)
+
+    copying.append(cursor, appended, rows, shaped)
 
 
-class Taken(NamedTuple):
-    rows: pa.Table  # by the plain names of their columns, with their batches
-    columns: list[Column]
-    more: bool  # may be there
-
-
-def taken(
-    cursor: Cursor, appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int
-) -> Taken:
-    """Deletes so many of the rows, or one that is too long by itself, and gives them back."""
-    names = [*KEYS, BATCH, *(name for name in there if name not in (*KEYS, BATCH))]
-    rows = columnar.read_once(
-        cursor,
-        f"""DELETE FROM {appended} WHERE ctid = ANY(ARRAY(
-            {_some(appended, there, rows_max, bytes_max)}))
-        RETURNING {", ".join(f'"{name}"' for name in names)}""",
-        {name: there[name] for name in names},
-    )
-    columns, used = [], 0
-    for name, merge in filter(None, map(split, names)):
-        bounds = f"{name}{BOUND}"
-        known = [pc.max(rows[bounds]).as_py()] if bounds in names else []
-        stored = f"{name}{MERGES[merge]}"
-        columns.append(Column(name, there[stored], merge, *filter(None, known)))
-        place = rows.schema.get_field_index(stored)
-        used += rows[stored].nbytes if columns[-1].is_table else 0
-        rows = rows.set_column(place, name, with_tables(rows[stored]))
-    return Taken(rows, columns, rows.num_rows >= rows_max or used >= bytes_max)
-
-
-def _some(appended: str, there: Mapping[str, str], rows_max: int, bytes_max: int) -> str:
-    """Where the rows are that are taken at once."""
-    texts = [name for name, of_type in there.items() if of_type == "text" and name not in KEYS]
-    if not texts:
-        return f"SELECT ctid FROM {appended} LIMIT {rows_max}"
-    length = " + ".join(f'coalesce(octet_length("{name}"), 0)' for name in texts)
-    return f"""SELECT place FROM (
-        SELECT ctid AS place, {length} AS own, sum({length}) OVER (ROWS UNBOUNDED PRECEDING) AS used
-        FROM {appended} LIMIT {rows_max}) AS oldest WHERE used - own < {bytes_max}"""
+def _bound(column: Column) -> pa.Scalar | None:
+    """The usual one is not told."""
+    return None if column.keys_max == KEYS_MAX else pa.scalar(column.keys_max, pa.int32())
 
 
 def read(
@@ -133,6 +108,12 @@ def read(
 
 def with_tables(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     """Texts become the tables they are; a key may stand in one several times."""
-    if column.type != pa.string():
-        return column
-    return tables.read(pa.concat_arrays([*column.chunks, pa.array([], pa.string())]))
+    return tables.read(_texts(column)) if column.type == pa.string() else column
+
+
+def with_coded_tables(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    return tables.read_coded(_texts(column)) if column.type == pa.string() else column
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays([*column.chunks, pa.array([], pa.string())])

@@ -59,15 +59,18 @@ def read(
     return pa.table({name: columns[name] for name in types})
 
 
-def read_once(cursor: Cursor, statement: str, types: Mapping[str, str]) -> pa.Table:
-    """What a statement returns that changes something; texts may be among its columns."""
+def read_once(
+    cursor: Cursor, statement: str, types: Mapping[str, str], where: str = "true"
+) -> pa.Table:
+    """What a statement returns that changes something; texts may be among its columns. Of its rows
+    only those `where` it is so, which may be told by one more column."""
     numbers = [name for name in types if types[name] != _TEXT]
     texts = [name for name in types if name != _ID and types[name] == _TEXT]
     parts = [f"string_agg(\"{_ID}\", E'\\n')", *_nullable(numbers, types)]
     for name in texts:
         parts.append(f"string_agg(\"{name}\", '')")
         parts.append(f"string_agg(int4send(coalesce(octet_length(\"{name}\"), 0)), '')")
-    ids, *found = _row(cursor, parts, statement, None)
+    ids, *found = _row(cursor, parts, statement, None, where)
     columns = _with_nulls(numbers, types, found[: 2 * len(numbers)])
     rest = found[2 * len(numbers) :]
     for name, text, lengths in zip(texts, rest[::2], rest[1::2], strict=True):
@@ -93,9 +96,14 @@ def _with_nulls(
 
 
 def _row(
-    cursor: Cursor, parts: Sequence[str], query: str, asked: Mapping[str, object] | None
+    cursor: Cursor,
+    parts: Sequence[str],
+    query: str,
+    asked: Mapping[str, object] | None,
+    where: str = "true",
 ) -> list[bytes]:
-    cursor.execute(f"WITH found AS ({query}) SELECT {', '.join(parts)} FROM found", asked)
+    whole = f"WITH found AS ({query}) SELECT {', '.join(parts)} FROM found WHERE {where}"
+    cursor.execute(whole, asked)
     assert cursor.pgresult is not None, "a SELECT has an answer"
     return [cursor.pgresult.get_value(0, place) or b"" for place in range(len(parts))]
 

@@ -6,12 +6,12 @@
 
 `+` is a sum; in its place it may be `>` for the greatest or `<` for the least: a reader, who is
 told nothing but "x", learns from the name how values are put together. "x #" is the bound of a
-table's keys.
+table's keys, null for KEYS_MAX.
 
 A merged table takes in another by having its text appended: one key may stand in it several times,
 and who reads it puts them together. Its second column has the length of the
 text when it was put together last; when it has grown to more than twice that, and ROOM, it is done
-again (`metrics`). So what is taken in is paid for, not what is there: to take a table apart
+again (`settling`). So what is taken in is paid for, not what is there: to take a table apart
 and to group it in SQL costs thirty times as much. Up to its bound nothing is lost by waiting; where
 there may be more keys, nobody waits.
 

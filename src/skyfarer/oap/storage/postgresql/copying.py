@@ -9,20 +9,30 @@ as they are. Dictionaries are taken apart; there are no maps.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import numpy as np
 import pgpq
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg.types.string import StrDumperUnknown
 
+ROWS_AT_FIRST: Final = 1024
 ROWS_PER_WRITE: Final = 4096
-"""Encoded at once: what is sent meanwhile need not be held in memory twice."""
+"""Shaped and encoded at once: the server works on the ones before meanwhile, and nothing need be
+held in memory twice."""
 COLLATED: Final = 'COLLATE "C"'
 _NUL, _INSTEAD = "\x00", "�"
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
+Shaping = Callable[[pa.Table], pa.Table]
+"""Rows as they are to be sent, made of some of them at a time; of none too."""
+
+
+def _as_they_are(rows: pa.Table) -> pa.Table:
+    return rows
 
 
 class Text(StrDumperUnknown):
@@ -38,16 +48,15 @@ def told(text: str) -> str:
     return whole.replace(_NUL, _INSTEAD)
 
 
-def bring(cursor: Cursor, table: str, rows: pa.Table) -> None:
+def bring(cursor: Cursor, table: str, rows: pa.Table, shaped: Shaping = _as_they_are) -> None:
     """Makes the temporary table `table`, gone at the end of the transaction; one of that name that
     is there already is replaced."""
-    rows = prepared(rows)
-    encoder = pgpq.ArrowToPostgresBinaryEncoder(rows.schema)
+    encoder = _encoder(rows, shaped)
     columns = encoder.schema().columns
     listed = ", ".join(f'"{column.name}" {_type(column.data_type.ddl())}' for column in columns)
     cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{table}")
     cursor.execute(f"CREATE TEMP TABLE {table} ({listed}) ON COMMIT DROP")
-    _send(cursor, f"COPY pg_temp.{table} FROM STDIN (FORMAT BINARY)", encoder, rows)
+    _send(cursor, f"COPY pg_temp.{table} FROM STDIN (FORMAT BINARY)", encoder, rows, shaped)
 
 
 def _type(declared: str | None) -> str:
@@ -55,22 +64,39 @@ def _type(declared: str | None) -> str:
     return f"{declared} {COLLATED}" if collated else f"{declared}"
 
 
-def append(cursor: Cursor, table: str, rows: pa.Table) -> None:
-    """Straight into a table that has these columns, with these types."""
-    rows = prepared(rows)
-    listed = ", ".join(f'"{name}"' for name in rows.column_names)
+def append(cursor: Cursor, table: str, rows: pa.Table, shaped: Shaping = _as_they_are) -> None:
+    """Straight into a table that has these columns, with these types, once they are `shaped`."""
+    encoder = _encoder(rows, shaped)
+    listed = ", ".join(f'"{column.name}"' for column in encoder.schema().columns)
     statement = f"COPY {table} ({listed}) FROM STDIN (FORMAT BINARY)"
-    _send(cursor, statement, pgpq.ArrowToPostgresBinaryEncoder(rows.schema), rows)
+    _send(cursor, statement, encoder, rows, shaped)
+
+
+def _encoder(rows: pa.Table, shaped: Shaping) -> pgpq.ArrowToPostgresBinaryEncoder:
+    return pgpq.ArrowToPostgresBinaryEncoder(prepared(shaped(rows.slice(0, 0))).schema)
 
 
 def _send(
-    cursor: Cursor, statement: str, encoder: pgpq.ArrowToPostgresBinaryEncoder, rows: pa.Table
+    cursor: Cursor,
+    statement: str,
+    encoder: pgpq.ArrowToPostgresBinaryEncoder,
+    rows: pa.Table,
+    shaped: Shaping,
 ) -> None:
     with cursor.copy(statement) as copy:
         copy.write(encoder.write_header())
-        for batch in rows.to_batches(ROWS_PER_WRITE):
-            copy.write(encoder.write_batch(batch))
+        for some in _pieces(rows):
+            for batch in prepared(shaped(some)).combine_chunks().to_batches():
+                copy.write(encoder.write_batch(batch))
         copy.write(encoder.finish())
+
+
+def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
+    """A small one first: the server has nothing to do until it comes."""
+    first, count = 0, ROWS_AT_FIRST
+    while first < rows.num_rows:
+        yield rows.slice(first, count)
+        first, count = first + count, min(2 * count, ROWS_PER_WRITE)
 
 
 def prepared(rows: pa.Table) -> pa.Table:
@@ -98,6 +124,19 @@ def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def _without_nul(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    if not pc.any(pc.match_substring(texts, _NUL)).as_py():
+    """In UTF-8 the character is a byte that is part of no other: to look at the bytes will do."""
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    if not any(_NUL.encode() in _octets(chunk) for chunk in chunks):
         return texts
     return pc.replace_substring(texts, _NUL, _INSTEAD)
+
+
+def _octets(texts: pa.Array) -> bytes:
+    """Of all texts, one after the other."""
+    _, offsets, octets = texts.buffers()
+    if not len(texts) or octets is None:
+        return b""
+    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    ends = np.frombuffer(offsets, width)
+    first, end = int(ends[texts.offset]), int(ends[texts.offset + len(texts)])
+    return bytes(octets.slice(first, end - first))

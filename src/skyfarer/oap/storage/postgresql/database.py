@@ -220,7 +220,8 @@ def _read_only(timeout_s: float) -> Any:
 
 
 def _writing(connection: psycopg.Connection[Any]) -> None:
-    _bound(connection, {"lock_timeout": LOCK_S * _SECOND_MS, "synchronous_commit": "on"})
+    settings = {"lock_timeout": LOCK_S * _SECOND_MS, "synchronous_commit": "on", "jit": "off"}
+    _bound(connection, settings)
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
 

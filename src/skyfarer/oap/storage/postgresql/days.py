@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from skyfarer.oap.core.storage import Merge
+from skyfarer.oap.core.storage import KEYS_MAX, Merge
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.postgresql.appended import BATCH, appended_to
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column
@@ -81,7 +81,7 @@ class Days:
         bounds = [one for one in self.columns if one.is_table]
         none = "".join(f', NULL::integer AS "{one.name}{BOUND}"' for one in bounds)
         told = "".join(self._told(one, one.settled, one.type) for one in self.columns)
-        told += "".join(self._told(one, f"{one.name}{BOUND}", "integer") for one in bounds)
+        told += "".join(self._bound(one) for one in bounds)
         parts = [
             f"""SELECT entity_id, time_bucket, 0::bigint AS {BATCH}{plain}{none} FROM {table}
             WHERE time_bucket BETWEEN %(start)s AND %(end)s AND {later.get(table, "")} {where}"""
@@ -93,6 +93,11 @@ class Days:
             for table in self.appended
         ]
         return " UNION ALL ".join(parts)
+
+    def _bound(self, column: Column) -> str:
+        """One that is not told is the usual one."""
+        told = self._told(column, f"{column.name}{BOUND}", "integer").removeprefix(", ")
+        return f", coalesce({told}, {KEYS_MAX})"
 
     def _told(self, column: Column, name: str, of_type: str) -> str:
         return f', "{name}"' if column in self.appended_columns else f", NULL::{of_type}"

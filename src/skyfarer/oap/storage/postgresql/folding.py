@@ -1,9 +1,10 @@
 """What batches have appended becomes part of the merged rows, every few seconds, in the background.
 
     locked     one node of all folds at a time (`Lock.FOLDING`); the others go on without waiting
-    taken      rows of one appended table are deleted and read, ROWS_A_FOLD at most, then more
+    gathered   batches of one appended table, ROWS_A_FOLD at most, then more (`gathering`)
     merged     into minutes, hours and days, which take them in (`taking`)
-    durable    both in one transaction: whoever reads sees a row in one place, never in both
+    removed    what was gathered
+    durable    all in one transaction: whoever reads sees a row in one place, never in both
 
 A fold that is killed at any step has not happened. Readers put both places together, so nobody
 waits for a fold; it is there so that few rows are to be put together, and that a row of an hour or
@@ -20,6 +21,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Final
 
 import pyarrow.compute as pc
@@ -29,6 +31,7 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.base.units import MIB
 from skyfarer.oap.storage.postgresql import appended, packed, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.gathering import each, gathered, removed
 from skyfarer.oap.storage.postgresql.metrics import Wide, stored_columns
 from skyfarer.oap.storage.postgresql.packing import Packing
 from skyfarer.oap.storage.postgresql.taking import take_in
@@ -178,8 +181,9 @@ def _fold(cursor: Cursor, table: str) -> tuple[int, bool]:
     merged = appended.merged_of(table)
     cursor.execute(f"LOCK TABLE {merged} IN ROW EXCLUSIVE MODE")
     there = stored_columns(cursor, table)
-    rows, columns, more = appended.taken(cursor, table, there, ROWS_A_FOLD, BYTES_A_FOLD)
-    if rows.num_rows:
+    rows, columns, count, batches, more = gathered(cursor, table, there, ROWS_A_FOLD, BYTES_A_FOLD)
+    if count:
         packed.forget(cursor, merged, pc.min(rows["time_bucket"]).as_py())
-        take_in(cursor, Wide(merged, rows, columns))
-    return int(rows.num_rows), more
+        take_in(cursor, Wide(merged, rows, columns), partial(each, cursor, table, batches=batches))
+        removed(cursor, table, batches)
+    return count, more

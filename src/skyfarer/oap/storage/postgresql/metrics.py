@@ -3,10 +3,9 @@
     metrics_<source>_<day> (entity_id TEXT, time_bucket BIGINT, <accumulator>, …)
 
 A row's bucket is a minute, an hour or a day (12, 10 or 8 digits). What batches bring is appended to
-a table beside it (`appended`), and taken in here every few seconds (`folding`,
-`taking`). A
-plan that has new accumulators (`columns`) adds columns to both, and columns of an older plan stay
-as they are.
+a table beside it (`appended`), and taken in here every few seconds (`folding`, `gathering`,
+`taking`). A plan that has new accumulators (`columns`) adds columns to both, and columns of an
+older plan stay as they are.
 
 Pages are left half empty, so that a changed row stays in its page and no index has to know of it.
 Rows are inserted in the order of their buckets: those of an hour or a minute lie side by side for
@@ -16,21 +15,21 @@ whoever compares entities, and finds them by an index of their buckets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.entities import ENTITIES
+from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
 from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.buckets import days_in
 from skyfarer.oap.storage.entities import ENTITY_IDS
-from skyfarer.oap.storage.merging import Numbers, merged
+from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import appended, schema
-from skyfarer.oap.storage.postgresql.columns import KEYS, MERGES, Column, columns_of, sql_type
+from skyfarer.oap.storage.postgresql.columns import MERGES, Column, columns_of, sql_type
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 Tables: TypeAlias = dict[str, dict[str, str]]
@@ -44,11 +43,16 @@ _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @dataclass(frozen=True)
 class Wide:
-    """What a batch brings to one table of metrics: a row an entity and minute."""
+    """What there is for one table of metrics: rows of entities and minutes."""
 
     table: str
     rows: pa.Table
     columns: Sequence[Column]
+    ids: Callable[[pa.Table], pa.Array] | None = None
+    """Of some of the rows, where they have no `entity_id` yet."""
+
+    def identified(self, some: pa.Table) -> pa.Table:
+        return some if self.ids is None else some.add_column(0, "entity_id", self.ids(some))
 
 
 def table_of(source: str, day: int) -> str:
@@ -58,29 +62,21 @@ def table_of(source: str, day: int) -> str:
 
 
 def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
-    """`buckets` are the minutes of the rows."""
+    """What a batch brings; `buckets` are the minutes of the rows. Ids are made of names when rows
+    are sent."""
     columns = columns_of(deltas.rows, deltas.merges, deltas.bounds)
-    arrays = {"entity_id": ENTITY_IDS[ENTITIES[source]](deltas.rows)}
-    arrays["time_bucket"] = pa.array(buckets)
+    arrays = {"time_bucket": pa.array(buckets)}
     arrays |= {
         one.name: deltas.rows[one.name].cast(appended.ARROW_TYPES[one.type]) for one in columns
     }
-    rows, days = _one_each(pa.table(arrays), deltas.merges), days_in(buckets)
+    arrays |= {name: deltas.rows[name] for name in ENTITY_COLUMNS}
+    rows, days = pa.table(arrays), days_in(buckets)
     for day in days:
         of_day = rows
         if len(days) > 1:
             here = rows["time_bucket"].to_numpy() // PRECISIONS[-1] == day
             of_day = rows.filter(pa.array(here))
-        yield Wide(table_of(source, day), of_day, columns)
-
-
-def _one_each(rows: pa.Table, merges: Mapping[str, Merge]) -> pa.Table:
-    """The rows of an entity and minute are one; mostly they are already. Which of the keys may stay
-    is known only where the stored ones are."""
-    keys = rows.select(KEYS).group_by(list(KEYS), use_threads=False).aggregate([])
-    if keys.num_rows == rows.num_rows:
-        return rows
-    return merged(rows, KEYS, merges, dict.fromkeys(merges, ANY))
+        yield Wide(table_of(source, day), of_day, columns, ENTITY_IDS[ENTITIES[source]])
 
 
 def make(cursor: Cursor, known: Tables, wanted: Wide) -> None:
@@ -150,7 +146,7 @@ def _unlike(table: str, column: Column, there: str) -> PermanentError:
 def append(cursor: Cursor, wanted: Wide, batch: int) -> None:
     """In the transaction of that number."""
     beside = appended.appended_to(wanted.table)
-    appended.store(cursor, beside, wanted.rows, wanted.columns, batch)
+    appended.store(cursor, beside, wanted.rows, wanted.columns, batch, wanted.identified)
 
 
 def stored_columns(cursor: Cursor, table: str) -> dict[str, str]:

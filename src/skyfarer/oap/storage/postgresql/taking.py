@@ -1,8 +1,9 @@
 """Rows of metrics that take in others: what was appended becomes a row an entity and bucket.
 
-The new rows are merged in Arrow to one a minute, hour and day, brought in binary, and taken in by
-the rows there are, in one statement. Tables (`columns`) that have grown too long by it are read,
-put together in Arrow and written again.
+The new rows are merged in Arrow, brought in binary, and taken in by the rows there are: by those of
+minutes, then of hours, then of days. What is all there is of an hour or a day is brought once, for
+its minute, hour and day (`leveled`). Tables (`columns`) that have grown too long by it come back
+with the answer, are put together in Arrow (`settling`) and written again, all of a row at once.
 """
 
 from __future__ import annotations
@@ -10,140 +11,96 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 from psycopg.errors import NumericValueOutOfRange
 
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.merging import merged
-from skyfarer.oap.storage.postgresql import copying, tables
-from skyfarer.oap.storage.postgresql.appended import BATCH
+from skyfarer.oap.storage.postgresql import columnar, copying, settling, tables
 from skyfarer.oap.storage.postgresql.columns import KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import ANY, Wide, listed
+from skyfarer.oap.storage.postgresql.settling import BROUGHT, Each, bucket_of
 
-_ROW: Final = "row"
-"""With every row that is brought; no accumulator is named so."""
-_BROUGHT: Final = "brought"
-
-
-def take_in(cursor: Cursor, appended: Wide) -> None:
-    """Inside the caller's transaction, alone; its rows are of minutes, with their `batch`."""
-    rows = of_all_precisions(appended.rows, appended.columns)
-    wanted = Wide(appended.table, rows, appended.columns)
-    _bring(cursor, wanted)
-    try:
-        with cursor.connection.transaction():
-            grown = _taken_in(cursor, wanted, careful=False)
-    except NumericValueOutOfRange:
-        grown = _taken_in(cursor, wanted, careful=True)
-    if grown:
-        for column in (one for one in wanted.columns if one.is_table):
-            _settle(cursor, wanted, column, grown, appended.rows)
+_GROWN: Final = "is grown"
+"""With a blank, which no accumulator has in its name."""
 
 
-def of_all_precisions(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Rows of minutes become one a minute, hour and day of each entity, by bucket and entity."""
+def take_in(cursor: Cursor, gathered: Wide, each: Each) -> None:
+    """Inside the caller's transaction, alone; its rows are of minutes."""
+    pieces = leveled(gathered.rows, gathered.columns)
+    _bring(cursor, gathered.columns, pieces)
+    for precision in PRECISIONS:
+        try:
+            with cursor.connection.transaction():
+                grown = _taken_in(cursor, gathered, precision, careful=False)
+        except NumericValueOutOfRange:
+            grown = _taken_in(cursor, gathered, precision, careful=True)
+        if grown is not None and grown.num_rows:
+            settling.settle(cursor, gathered, precision, grown, each)
+
+
+def leveled(rows: pa.Table, columns: Sequence[Column]) -> list[pa.Table]:
+    """Rows of minutes become one a minute, hour and day of each entity, in the order of buckets and
+    entities: the days first. A row has a bucket of each precision that it stands for."""
     merges = {column.name: column.merge for column in columns}
     # Which of the keys may stay is known only where the stored ones are.
-    unbounded, last, found = dict.fromkeys(merges, ANY), 1, []
+    unbounded, finest, found = dict.fromkeys(merges, ANY), 1, list[pa.Table]()
     for precision in PRECISIONS:
-        buckets = pa.array(rows["time_bucket"].to_numpy() // (precision // last))
-        rows = rows.set_column(rows.schema.get_field_index("time_bucket"), "time_bucket", buckets)
-        rows, last = merged(rows, KEYS, merges, unbounded), precision
-        found.append(rows)
-    in_order = [(key, "ascending") for key in reversed(KEYS)]
-    return pa.concat_tables(found).sort_by(in_order)
+        buckets = pa.array(rows["time_bucket"].to_numpy() // (precision // finest))
+        place = rows.schema.get_field_index("time_bucket")
+        coarser = rows.set_column(place, "time_bucket", buckets)
+        if not found or _distinct(coarser) < rows.num_rows:
+            rows, finest = merged(coarser, KEYS, merges, unbounded), precision
+            rows = rows.sort_by([(key, "ascending") for key in reversed(KEYS)])
+            found.append(rows)
+            buckets = rows["time_bucket"]
+        found[-1] = found[-1].append_column(bucket_of(precision), buckets)
+    return [_with_all_buckets(piece).drop_columns(["time_bucket"]) for piece in reversed(found)]
 
 
-def _bring(cursor: Cursor, wanted: Wide) -> None:
-    """As a temporary table, its rows numbered."""
-    rows = wanted.rows.append_column(_ROW, pa.array(np.arange(wanted.rows.num_rows)))
-    for column in (one for one in wanted.columns if one.is_table):
-        place = rows.schema.get_field_index(column.name)
-        rows = rows.set_column(place, column.name, tables.written(rows[column.name]))
-    copying.bring(cursor, _BROUGHT, rows)
+def _distinct(rows: pa.Table) -> int:
+    return int(rows.select(KEYS).group_by(list(KEYS), use_threads=False).aggregate([]).num_rows)
 
 
-def _taken_in(cursor: Cursor, wanted: Wide, careful: bool) -> list[int]:
-    """The numbers of the rows with a table that has grown too long."""
-    brings = {name: f'"{name}"' for name in KEYS}
+def _with_all_buckets(piece: pa.Table) -> pa.Table:
+    for name in map(bucket_of, PRECISIONS):
+        if name not in piece.column_names:
+            piece = piece.append_column(name, pa.nulls(piece.num_rows, pa.int64()))
+    return piece
+
+
+def _bring(cursor: Cursor, columns: Sequence[Column], pieces: Sequence[pa.Table]) -> None:
+    """As a temporary table, with tables as texts."""
+    names = ["entity_id", *map(bucket_of, PRECISIONS), *(column.name for column in columns)]
+    with_texts = []
+    for piece in pieces:
+        for column in (one for one in columns if one.is_table):
+            place = piece.schema.get_field_index(column.name)
+            piece = piece.set_column(place, column.name, tables.written(piece[column.name]))
+        with_texts.append(piece.select(names))
+    copying.bring(cursor, BROUGHT, pa.concat_tables(with_texts))
+
+
+def _taken_in(cursor: Cursor, wanted: Wide, precision: int, careful: bool) -> pa.Table | None:
+    """The rows with a table that has grown too long, and all their tables as texts."""
+    bucket = f'"{bucket_of(precision)}"'
+    brings = {"entity_id": "entity_id", "time_bucket": bucket}
     for column in wanted.columns:
         brings |= column.brought()
     taking = ", ".join(column.taking(careful) for column in wanted.columns)
     statement = f"""INSERT INTO {wanted.table} AS t ({listed(*brings)})
-        SELECT {", ".join(brings.values())} FROM pg_temp.{_BROUGHT}
+        SELECT {", ".join(brings.values())} FROM pg_temp.{BROUGHT} WHERE {bucket} IS NOT NULL
         ON CONFLICT (entity_id, time_bucket) DO {f"UPDATE SET {taking}" if taking else "NOTHING"}"""
-    grown = " OR ".join(column.too_long() for column in wanted.columns if column.is_table)
-    if not grown:
+    with_tables = [column for column in wanted.columns if column.is_table]
+    if not with_tables:
         cursor.execute(statement, prepare=False)
-        return []
-    cursor.execute(
-        f"""WITH changed AS (
-            {statement} RETURNING t.entity_id, t.time_bucket, {grown} AS grown)
-        SELECT "{_ROW}" FROM changed JOIN pg_temp.{_BROUGHT} USING (entity_id, time_bucket)
-        WHERE grown""",
-        prepare=False,
+        return None
+    grown = " OR ".join(f"coalesce({column.too_long()}, false)" for column in with_tables)
+    texts = "".join(
+        f', CASE WHEN {grown} THEN t."{one.name}" END AS "{one.name}"' for one in with_tables
     )
-    return [number for (number,) in cursor.fetchall()]
-
-
-def _settle(
-    cursor: Cursor, wanted: Wide, column: Column, numbers: Sequence[int], appended: pa.Table
-) -> None:
-    name, keys = f'"{column.name}"', "t.entity_id = i.entity_id AND t.time_bucket = i.time_bucket"
-    cursor.execute(
-        f"""SELECT i."{_ROW}", left(t.{name}, length(t.{name}) - length(i.{name}))
-        FROM unnest(%s::bigint[]) AS grown("{_ROW}")
-        JOIN pg_temp.{_BROUGHT} AS i USING ("{_ROW}") JOIN {wanted.table} AS t ON {keys}
-        WHERE i.{name} IS NOT NULL""",
-        [list(numbers)],
-        prepare=False,
-    )
-    if not (found := cursor.fetchall()):
-        return
-    rows, texts = (pa.array(values) for values in zip(*found, strict=True))
-    settled = _settled(wanted, column, pa.table({_ROW: rows, column.name: tables.read(texts)}))
-    if _longest(settled[column.name]) > column.keys_max:
-        stored = pa.table({_ROW: rows, column.name: tables.read(texts)})
-        settled = _bounded(wanted, column, stored, appended)
-    written = tables.written(settled[column.name])
-    copying.bring(cursor, "settled", pa.table({_ROW: settled[_ROW], column.name: written}))
-    cursor.execute(
-        f"""UPDATE {wanted.table} AS t
-        SET {name} = s.{name}, "{column.settled}" = octet_length(s.{name})
-        FROM pg_temp.{_BROUGHT} AS i JOIN pg_temp.settled AS s USING ("{_ROW}") WHERE {keys}""",
-        prepare=False,
-    )
-
-
-def _longest(maps: pa.ChunkedArray) -> int:
-    return max((int(np.diff(one.offsets).max(initial=0)) for one in maps.chunks), default=0)
-
-
-def _settled(wanted: Wide, column: Column, stored: pa.Table) -> pa.Table:
-    new = wanted.rows[column.name].take(stored[_ROW])
-    both = pa.concat_tables([stored, pa.table({_ROW: stored[_ROW], column.name: new})])
-    return merged(both, [_ROW], {column.name: column.merge}, {column.name: ANY})
-
-
-def _bounded(wanted: Wide, column: Column, stored: pa.Table, appended: pa.Table) -> pa.Table:
-    """What was stored before comes first, then one batch after the other, though several are taken
-    in at once: a key that somebody has read already stays."""
-    keys = wanted.rows.select(KEYS).take(stored[_ROW]).append_column(_ROW, stored[_ROW])
-    found, came = [stored], [np.zeros(stored.num_rows, np.int64)]
-    for precision in PRECISIONS:
-        buckets = pa.array(appended["time_bucket"].to_numpy() // precision)
-        places = pa.table({"entity_id": appended["entity_id"], "time_bucket": buckets})
-        places = places.append_column("place", pa.array(np.arange(appended.num_rows)))
-        both = places.join(keys, list(KEYS), join_type="inner")
-        told = appended[column.name].take(both["place"])
-        found.append(pa.table({_ROW: both[_ROW], column.name: told}))
-        came.append(appended[BATCH].take(both["place"]).to_numpy())
-    return merged(
-        pa.concat_tables(found),
-        [_ROW],
-        {column.name: column.merge},
-        {column.name: column.keys_max},
-        came=np.concatenate(came),
-    )
+    statement += f' RETURNING t.entity_id, t.time_bucket, {grown} AS "{_GROWN}"{texts}'
+    types = {"entity_id": "text", "time_bucket": "bigint"}
+    types |= {column.name: column.type for column in with_tables}
+    return columnar.read_once(cursor, statement, types, f'"{_GROWN}"')
