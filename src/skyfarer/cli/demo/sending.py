@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
-
-from google.protobuf.message import Message
+from typing import Protocol
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import RetryableError
@@ -20,6 +19,10 @@ TICK_S = 0.1
 PING_INTERVAL_S = 20.0
 RUNTIME_INTERVAL_S = 10.0
 RETRY_S = 0.5
+
+
+class Message(Protocol):
+    def SerializeToString(self) -> bytes: ...  # noqa: N802  # protobuf's own name
 
 
 class Agents:
