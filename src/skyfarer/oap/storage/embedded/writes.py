@@ -31,6 +31,7 @@ from skyfarer.oap.storage.embedded import (
     metrics,
     relations,
     schema,
+    signatures,
     slow,
     tags,
     traffic,
@@ -134,14 +135,17 @@ class Writes(Resends, ABC):
         return days
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, rows, schema.SEGMENT, tags.NAME):
+        if not rows.num_rows:
+            return
+        for day in self._brought(cursor, signatures.signed(rows), schema.SEGMENT, tags.NAME):
             cursor.execute(schema.segment_ddl(day))
             cursor.execute(schema.segment_index(day))
             cursor.execute(
-                f"""INSERT INTO {schema.segment_table(day)}
-                SELECT segment_id, trace_id, {SEGMENT_SERVICE}, {SEGMENT_INSTANCE},
-                       {SEGMENT_ENDPOINT}, bucket * 100 + start_time // 1000 % 60, start_time,
-                       latency, is_error, data_binary, kind, tags
+                f"""INSERT INTO {schema.segment_table(day)} BY NAME
+                SELECT segment_id, trace_id, {SEGMENT_SERVICE} AS service_id,
+                       {SEGMENT_INSTANCE} AS service_instance_id, {SEGMENT_ENDPOINT} AS endpoint_id,
+                       bucket * 100 + start_time // 1000 % 60 AS time_bucket, start_time,
+                       latency, is_error, data_binary, kind, tags, {signatures.COLUMN}
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
