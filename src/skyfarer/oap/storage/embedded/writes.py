@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -26,6 +27,7 @@ from skyfarer.oap.storage.buckets import minute_buckets
 from skyfarer.oap.storage.embedded import (
     aliases,
     events,
+    hours,
     inventory,
     logs,
     metrics,
@@ -47,6 +49,7 @@ from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.seen import Seen
 
 TABLES_KNOWN_MAX = 256
+log = logging.getLogger(__name__)
 _TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
 """Sources whose rows speak of more than metrics."""
 
@@ -56,6 +59,7 @@ class Writes(Resends, ABC):
     _applying: Lock  # what is remembered of a batch follows its transaction
     _tables: metrics.Tables  # of metrics, that need not be looked for
     _seen: Seen
+    _ended: list[str]  # tables of metrics whose day is over, one of a source and day
 
     @abstractmethod
     def _cursor(self) -> duckdb.DuckDBPyConnection: ...
@@ -81,10 +85,21 @@ class Writes(Resends, ABC):
                     aliased = self._store(cursor, tables, batch)
             finally:
                 self._know(batch)  # a commit that was cut off may be durable all the same
+            self._ended += hours.ended(self._tables, tables)
             self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
             self._seen.settle()
             if aliased:
                 self._aliases_changed()
+            if self._ended:
+                self._gather(self._ended.pop())
+
+    def _gather(self, table: str) -> None:
+        """One table a batch, which is durable already: it must not fail for this."""
+        try:
+            with self._transaction() as cursor:
+                hours.gather(cursor, table)
+        except duckdb.Error as error:
+            log.warning("hours of %s stay where they are, and are read slower: %s", table, error)
 
     def _store(
         self, cursor: duckdb.DuckDBPyConnection, tables: metrics.Tables, batch: Analysed
