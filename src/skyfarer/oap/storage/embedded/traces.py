@@ -90,16 +90,15 @@ def _page(
     are read instead, and the tags of the page alone; if they deny it one of its rows, the signature
     has misled, and all is read after all."""
     condition = search.condition
+    tests, values = asked(condition, _TESTS)
+    having, bound = tagged(condition.tags)
     if search.order is TraceOrder.DURATION and condition.tags:
-        tests, values = asked(condition, _TESTS)
-        having, bound = tagged(condition.tags)
-        signature = signatures.test(condition.tags)
-        places = _candidates(cursor, search, tables, [*tests, signature], values)
+        tests.append(signatures.test(condition.tags))
+        places = _candidates(cursor, search, tables, tests, values)
         rows = pages.fetched(cursor, _BRIEF, places, having, bound)
         if len(rows) == len(places):
             return rows
-    tests, values = asked(condition, _TESTS, condition.tags)
-    places = _candidates(cursor, search, tables, tests, values)
+    places = _candidates(cursor, search, tables, [*tests, *having], {**values, **bound})
     return pages.fetched(cursor, _BRIEF, places)
 
 
