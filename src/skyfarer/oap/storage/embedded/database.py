@@ -55,6 +55,7 @@ class EmbeddedStorage(
         self._applying = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._tables, self._seen, self._known, self._expired = {}, Seen(), Known(), {}
+        self._ended = []
         self._clock = clock or SystemClock()
 
     def start(self, path: Path, zone: tzinfo, install: bool = True) -> None:
@@ -96,7 +97,7 @@ class EmbeddedStorage(
         if version < schema.VERSION:
             schema.upgrade(connection, version)
         self._connection = connection
-        self._tables, self._seen, self._known = {}, Seen(), Known()
+        self._tables, self._seen, self._known, self._ended = {}, Seen(), Known(), []
         self._expired = expiry.read_expired(connection)
         self._aliases_changed()
 

@@ -9,6 +9,7 @@ in the page, and for all only where more rows than SPARE have the key of its las
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import duckdb
@@ -56,19 +57,26 @@ def leading(found: Iterable[Candidate], rows_max: int) -> list[Candidate]:
     return [one for one in ordered if one.key >= ordered[rows_max - 1].key]
 
 
-def fetched(cursor: duckdb.DuckDBPyConnection, columns: str, places: Sequence[Place]) -> list[Row]:
-    """The columns of these rows, in no order."""
+def fetched(
+    cursor: duckdb.DuckDBPyConnection,
+    columns: str,
+    places: Sequence[Place],
+    tests: Sequence[str] = (),
+    values: Mapping[str, object] = MappingProxyType({}),
+) -> list[Row]:
+    """The columns of these rows that pass the tests, in no order."""
     if not places:
         return []
     rows: dict[str, list[int]] = {}
     for table, row in places:
         rows.setdefault(table, []).append(row)
+    passing = "".join(f" AND {test}" for test in tests)
     tables = (
-        f"SELECT {columns} FROM {table} WHERE rowid IN (SELECT unnest(${place}))"
-        for place, table in enumerate(rows, 1)
+        f"SELECT {columns} FROM {table} WHERE rowid IN (SELECT unnest($rows_{number})){passing}"
+        for number, table in enumerate(rows)
     )
-    query = " UNION ALL ".join(tables)
-    return cursor.execute(query, list(rows.values())).fetchall()
+    bound = {f"rows_{number}": some for number, some in enumerate(rows.values())}
+    return cursor.execute(" UNION ALL ".join(tables), {**bound, **values}).fetchall()
 
 
 def _sorted(

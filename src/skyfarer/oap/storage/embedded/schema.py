@@ -9,22 +9,25 @@ Version 2 has the column `kind` in segments. A file of version 1 is given it whe
 its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
 names: those of an older file are renamed, and stay until somebody drops them. Version 4 has the
 tags of segments; older ones are found by none. Version 5 has lists in metrics where there were
-MAPs (`tables`). Logs and events are tables of days that are made
-when there are any, and tags of logs are rows of a type that older programs pass over: they need no
-version.
+MAPs (`tables`). Version 6 has signatures of tags (`signatures`). Logs and events are tables of days
+that are made when there are any, and tags of logs are rows of a type that older programs pass over:
+they need no version.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Final, TypeVar
 
 import duckdb
 
-from skyfarer.oap.core.time_bucket import day_of
-from skyfarer.oap.storage.embedded import aliases, inventory, tables
+from skyfarer.oap.core.time_bucket import day_of, days_between
+from skyfarer.oap.storage.embedded import aliases, inventory, signatures, tables
 
-VERSION = 5
+VERSION = 6
 OLD = "old_v2_"
 SEGMENT = "segment"
 UNSAMPLED = "unsampled"
@@ -33,6 +36,9 @@ SECOND_MAX = 9999_12_31_23_59_59
 VERSION_TABLE = "schema_version"
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
+
+DAYS_TRIED_MAX: Final = 31
+_Read = TypeVar("_Read")
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +84,10 @@ def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:
         )
     for table in (name for name in there if _SEGMENTS.fullmatch(name)):
         cursor.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS tags VARCHAR[]")
+        cursor.execute(
+            f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {signatures.COLUMN} BIGINT "
+            f"DEFAULT {signatures.UNKNOWN}"
+        )
     old = [name for name in there if version < 3 and _OLD_METRICS.fullmatch(name)]
     for table in old:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {OLD}{table}")
@@ -102,6 +112,34 @@ def day_tables(
     return [table for day, table in days if first <= day <= last]
 
 
+def of_days(
+    cursor: duckdb.DuckDBPyConnection,
+    name: str,
+    between: tuple[int, int] | None,
+    read: Callable[[Sequence[str]], _Read],
+) -> _Read:
+    """What is read of the tables that `day_tables` tells of, within a snapshot. Mostly those of all
+    days are there, and to ask which ones takes longer the more tables there are. Where one is not,
+    the snapshot begins anew."""
+    if days := _days_tried(between):
+        try:
+            return read([f"{name}_{day:08d}" for day in days])
+        except duckdb.CatalogException:  # it has ended the transaction
+            cursor.rollback()
+            cursor.begin()
+    return read(day_tables(cursor, name, between))
+
+
+def _days_tried(between: tuple[int, int] | None) -> list[int]:
+    """None of a long time, or of one that no calendar has."""
+    first, last = (day_of(second // 100) for second in between or (0, SECOND_MAX))
+    try:
+        dates = [date.fromisoformat(f"{day:08d}") for day in (first, last)]
+    except ValueError:
+        return []
+    return days_between(first, last) if (dates[1] - dates[0]).days < DAYS_TRIED_MAX else []
+
+
 def segment_table(day: int) -> str:
     return f"{SEGMENT}_{day:08d}"
 
@@ -111,7 +149,8 @@ def segment_ddl(day: int) -> str:
 CREATE TABLE IF NOT EXISTS {segment_table(day)} (
     segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
     service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER, tags VARCHAR[])"""
+    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER, tags VARCHAR[],
+    {signatures.COLUMN} BIGINT)"""
 
 
 def unsampled_table(day: int) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from threading import Timer
 from typing import Final, NamedTuple
 
 import duckdb
@@ -18,29 +17,25 @@ from skyfarer.oap.core.events import EventCondition
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
 from skyfarer.oap.storage.buckets import has_day
+from skyfarer.oap.storage.embedded.deadlines import Deadlines
 
 READ_TIMEOUT_S = 10.0
 ROWS_PER_FETCH = 32
 WITHIN: Final = "time_bucket BETWEEN $first AND $last"
+_DEADLINES: Final = Deadlines()
 
 
 @contextmanager
 def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S) -> Iterator[None]:
     """Ends what the cursor does when its time is over, as RetryableError. All it reads is of one
     `snapshot`: a day that is dropped meanwhile is still there for it."""
-    timer = Timer(timeout_s, cursor.interrupt)
-    timer.daemon = True
-    timer.start()
     try:
-        with snapshot(cursor):
+        with _DEADLINES.within(timeout_s, cursor.interrupt), snapshot(cursor):
             yield
     except duckdb.InterruptException as error:
         raise RetryableError(
             f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
         ) from error
-    finally:
-        timer.cancel()
-        timer.join()  # or it would keep the cursor, and with it the file, open for a moment
 
 
 @contextmanager
@@ -62,14 +57,19 @@ def asked(
     and time, and what they bind: a value under its field's name."""
     values = {name: getattr(condition, name) for name in tests}
     values = {name: value for name, value in values.items() if value is not None}
-    found = ["true", *(tests[name] for name in values)]
-    for number, tag in enumerate(tags):
-        found.append(f"list_contains(tags, $tag_{number})")  # faster than list_has_all of one
-        values[f"tag_{number}"] = tag
+    having, bound = tagged(tags)
+    found = ["true", *(tests[name] for name in values), *having]
+    values |= bound
     if condition.between is not None:
         found.append(WITHIN)
         values["first"], values["last"] = condition.between
     return found, values
+
+
+def tagged(tags: Sequence[str]) -> tuple[list[str], dict[str, object]]:
+    """What is asked of a row that has all these tags, and what it binds."""
+    found = [f"list_contains(tags, $tag_{n})" for n in range(len(tags))]  # faster than list_has_all
+    return found, {f"tag_{n}": tag for n, tag in enumerate(tags)}
 
 
 def by_day(

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import duckdb
 
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
-from skyfarer.oap.storage.embedded import pages, schema, tags
+from skyfarer.oap.storage.embedded import pages, schema, signatures, tags
 from skyfarer.oap.storage.embedded.pages import Candidate
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, by_day
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, by_day, tagged
 
 _BRIEF = """segment_id, trace_id, service_id, service_instance_id, endpoint_id, start_time, latency,
     is_error"""
@@ -42,6 +43,13 @@ class _Found(NamedTuple):
     place: Place
 
 
+class _Search(NamedTuple):
+    condition: TraceCondition
+    order: TraceOrder
+    wanted: int
+    """Rows from the first on, those before the page included."""
+
+
 class TraceReads(ABC):
     @abstractmethod
     def _cursor(self) -> duckdb.DuckDBPyConnection: ...
@@ -57,20 +65,12 @@ class TraceReads(ABC):
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
-        cursor, found, wanted = self._cursor(), list[Candidate](), offset + limit
-        tests, values = asked(condition, _TESTS, condition.tags)
-        sorting, indexed = (order.value, "segment_id"), condition.trace_id is not None
+        cursor, search = self._cursor(), _Search(condition, order, offset + limit)
         with bounded(cursor):
-            tables = schema.day_tables(cursor, schema.SEGMENT, condition.between)
-            for some in _in_turn(tables, condition, order) if wanted > 0 else ():
-                days, bound = by_day(some, tests, values, condition.between)
-                found += pages.candidates(cursor, days, bound, sorting, wanted, indexed)
-                found = pages.leading(found, wanted)
-                if order is TraceOrder.START_TIME and len(found) >= wanted:
-                    break
-            rows = pages.fetched(cursor, _BRIEF, [one.place for one in found])
+            read = partial(_page, cursor, search)
+            rows = schema.of_days(cursor, schema.SEGMENT, condition.between, read)
         briefs = sorted((SegmentBrief(*row) for row in rows), key=_PLACES[order])
-        return briefs[offset:wanted]
+        return briefs[offset : search.wanted]
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
         cursor = self._cursor()
@@ -83,13 +83,48 @@ class TraceReads(ABC):
             return tags.values(cursor, tags.TRACE, key, between, limit)
 
 
-def _in_turn(
-    tables: Sequence[str], condition: TraceCondition, order: TraceOrder
-) -> list[Sequence[str]]:
+def _page(
+    cursor: duckdb.DuckDBPyConnection, search: _Search, tables: Sequence[str]
+) -> list[pages.Row]:
+    """The rows that a page is of. By duration all days are read for their tags: there signatures
+    are read instead, and the tags of the page alone; if they deny it one of its rows, the signature
+    has misled, and all is read after all."""
+    condition = search.condition
+    tests, values = asked(condition, _TESTS)
+    having, bound = tagged(condition.tags)
+    if search.order is TraceOrder.DURATION and condition.tags:
+        tests.append(signatures.test(condition.tags))
+        places = _candidates(cursor, search, tables, tests, values)
+        rows = pages.fetched(cursor, _BRIEF, places, having, bound)
+        if len(rows) == len(places):
+            return rows
+    places = _candidates(cursor, search, tables, [*tests, *having], {**values, **bound})
+    return pages.fetched(cursor, _BRIEF, places)
+
+
+def _candidates(
+    cursor: duckdb.DuckDBPyConnection,
+    search: _Search,
+    tables: Sequence[str],
+    tests: Sequence[str],
+    values: Mapping[str, object],
+) -> list[Place]:
+    found, wanted = list[Candidate](), search.wanted
+    sorting, indexed = (search.order.value, "segment_id"), search.condition.trace_id is not None
+    for some in _in_turn(tables, search) if wanted > 0 else ():
+        days, bound = by_day(some, tests, values, search.condition.between)
+        found += pages.candidates(cursor, days, bound, sorting, wanted, indexed)
+        found = pages.leading(found, wanted)
+        if search.order is TraceOrder.START_TIME and len(found) >= wanted:
+            break
+    return [one.place for one in found]
+
+
+def _in_turn(tables: Sequence[str], search: _Search) -> list[Sequence[str]]:
     """Tables to be searched together. By time a day is before the next one, and the newest mostly
     has all that is wanted; by duration they are all alike. A trace is found by an index, in all at
     once."""
-    if order is TraceOrder.START_TIME and condition.trace_id is None:
+    if search.order is TraceOrder.START_TIME and search.condition.trace_id is None:
         return [[table] for table in reversed(tables)]
     return [tables] if tables else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -26,11 +27,13 @@ from skyfarer.oap.storage.buckets import minute_buckets
 from skyfarer.oap.storage.embedded import (
     aliases,
     events,
+    hours,
     inventory,
     logs,
     metrics,
     relations,
     schema,
+    signatures,
     slow,
     tags,
     traffic,
@@ -46,6 +49,7 @@ from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.seen import Seen
 
 TABLES_KNOWN_MAX = 256
+log = logging.getLogger(__name__)
 _TELLING = traffic.SOURCES | relations.SOURCES | {ADDRESS_ALIAS}
 """Sources whose rows speak of more than metrics."""
 
@@ -55,6 +59,7 @@ class Writes(Resends, ABC):
     _applying: Lock  # what is remembered of a batch follows its transaction
     _tables: metrics.Tables  # of metrics, that need not be looked for
     _seen: Seen
+    _ended: list[str]  # tables of metrics whose day is over, one of a source and day
 
     @abstractmethod
     def _cursor(self) -> duckdb.DuckDBPyConnection: ...
@@ -80,10 +85,21 @@ class Writes(Resends, ABC):
                     aliased = self._store(cursor, tables, batch)
             finally:
                 self._know(batch)  # a commit that was cut off may be durable all the same
+            self._ended += hours.ended(self._tables, tables)
             self._tables = dict(list(tables.items())[-TABLES_KNOWN_MAX:])
             self._seen.settle()
             if aliased:
                 self._aliases_changed()
+            if self._ended:
+                self._gather(self._ended.pop())
+
+    def _gather(self, table: str) -> None:
+        """One table a batch, which is durable already: it must not fail for this."""
+        try:
+            with self._transaction() as cursor:
+                hours.gather(cursor, table)
+        except duckdb.Error as error:
+            log.warning("hours of %s stay where they are, and are read slower: %s", table, error)
 
     def _store(
         self, cursor: duckdb.DuckDBPyConnection, tables: metrics.Tables, batch: Analysed
@@ -134,14 +150,17 @@ class Writes(Resends, ABC):
         return days
 
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, rows, schema.SEGMENT, tags.NAME):
+        if not rows.num_rows:
+            return
+        for day in self._brought(cursor, signatures.signed(rows), schema.SEGMENT, tags.NAME):
             cursor.execute(schema.segment_ddl(day))
             cursor.execute(schema.segment_index(day))
             cursor.execute(
-                f"""INSERT INTO {schema.segment_table(day)}
-                SELECT segment_id, trace_id, {SEGMENT_SERVICE}, {SEGMENT_INSTANCE},
-                       {SEGMENT_ENDPOINT}, bucket * 100 + start_time // 1000 % 60, start_time,
-                       latency, is_error, data_binary, kind, tags
+                f"""INSERT INTO {schema.segment_table(day)} BY NAME
+                SELECT segment_id, trace_id, {SEGMENT_SERVICE} AS service_id,
+                       {SEGMENT_INSTANCE} AS service_instance_id, {SEGMENT_ENDPOINT} AS endpoint_id,
+                       bucket * 100 + start_time // 1000 % 60 AS time_bucket, start_time,
+                       latency, is_error, data_binary, kind, tags, {signatures.COLUMN}
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
