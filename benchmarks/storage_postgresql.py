@@ -23,6 +23,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from third_parties.postgresql import Server
 
 STOP_S = 10.0
+NS_A_SECOND = 1_000_000_000
 
 
 class Postgres:
@@ -54,6 +55,12 @@ class Postgres:
     def fold(self) -> None:
         """As it is done in the background, within seconds."""
         self.storage.fold()
+
+    def server_cpu_s(self) -> float:
+        """Of the process that batches and folds have, which stays theirs."""
+        with self.storage._transaction() as cursor:
+            ((process,),) = cursor.execute("SELECT pg_backend_pid()").fetchall()
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / NS_A_SECOND
 
     def settle(self) -> None:
         """As the server's own vacuum would have left it."""

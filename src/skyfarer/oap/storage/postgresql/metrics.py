@@ -4,8 +4,8 @@
 
 A row's bucket is a minute, an hour or a day (12, 10 or 8 digits). What batches bring is appended to
 a table beside it (`appended`), and taken in here every few seconds (`folding`, `gathering`,
-`taking`). A plan that has new accumulators (`columns`) adds columns to both, and columns of an older
-plan stay as they are.
+`taking`). A plan that has new accumulators (`columns`) adds columns to both, and columns of an
+older plan stay as they are.
 
 Pages are left half empty, so that a changed row stays in its page and no index has to know of it.
 Rows are inserted in the order of their buckets: those of an hour or a minute lie side by side for
