@@ -58,6 +58,10 @@ class Folding(Merging, Protocol):
 
     def plain_minutes(self, brought: Deltas) -> Callable[[], None]: ...
 
+    def server_cpu_s(self) -> float:
+        """That the server has used for what this storage writes."""
+        ...
+
 
 def timed(work: Callable[[], None]) -> Spent:
     begun = time.perf_counter(), time.process_time()
@@ -165,16 +169,23 @@ def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:
     """A batch that brings as many rows as `measure` leaves, beside a COPY of those it brings."""
     batches, minute = Batches(merging.storage), week.minute_of(0)
     rows = deltas(plan, ROWS, "many", minute)
-    copy = merging.plain_minutes(rows)
+    copy, apply = merging.plain_minutes(rows), partial(batches.apply, {WIDE: rows})
     copied, applied = list[Spent](), list[Spent]()
     for _ in range(ROUNDS):
-        copied.append(timed(copy))
-        applied.append(timed(partial(batches.apply, {WIDE: rows})))
+        copied.append(_on_both_sides(merging, copy))
+        applied.append(_on_both_sides(merging, apply))
         merging.fold()
     name = f"storage_{merging.name}_brought"
     figure(name, least(applied).wall_s * 1e3, f"ms, {ROWS} entities of {WIDE} in one batch")
-    times = least(applied).wall_s / least(copied).wall_s
-    figure(f"{name}_times", times, f"of bare COPY of {ROWS} rows of minutes", at_most=times_max)
+    times, cpu = (one / other for one, other in zip(least(applied), least(copied), strict=True))
+    unit = f"of bare COPY of {ROWS} rows of minutes; CPU of both sides {cpu:.2f}"
+    figure(f"{name}_times", times, unit, at_most=times_max)
+
+
+def _on_both_sides(merging: Folding, work: Callable[[], None]) -> Spent:
+    before_s = merging.server_cpu_s()
+    spent = timed(work)
+    return Spent(spent.wall_s, spent.cpu_s + merging.server_cpu_s() - before_s)
 
 
 def _slug(name: str) -> str:

@@ -24,6 +24,7 @@ from third_parties.postgresql import Server
 
 STOP_S = 10.0
 INDEX_MEMORY = "512MB"
+NS_A_SECOND = 1_000_000_000
 
 
 class Postgres:
@@ -60,6 +61,12 @@ class Postgres:
     def fold(self) -> None:
         """As it is done in the background, within seconds."""
         self.storage.fold()
+
+    def server_cpu_s(self) -> float:
+        """Of the process that batches and folds have, which stays theirs."""
+        with self.storage._transaction() as cursor:
+            ((process,),) = cursor.execute("SELECT pg_backend_pid()").fetchall()
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / NS_A_SECOND
 
     def settle(self) -> None:
         """As the OAP and the server's own vacuum would have left it: hours and days that are over

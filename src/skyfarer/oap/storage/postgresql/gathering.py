@@ -23,8 +23,7 @@ from skyfarer.oap.storage.postgresql.appended import BATCH, with_coded_tables, w
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
-_ROOM: Final = """SELECT set_config('work_mem', '64MB', true),
-    set_config('hash_mem_multiplier', '4', true)"""
+_ROOM: Final = "SET LOCAL work_mem = '128MB'"
 """Of the server's memory, to sort and to add up; what is more goes to its disk."""
 _TYPES: Final = {"entity_id": "text", "time_bucket": "bigint"}
 _ADDED: Final = {Merge.SUM: "sum", Merge.MAX: "max", Merge.MIN: "min"}
