@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skyfarer.queue.disk import Disk, create_whole, has_size
+from skyfarer.queue.disk import STORED_BYTES, Disk, create_whole, has_size
+from skyfarer.queue.layout import PAGE_BYTES
 from skyfarer.queue.meta import Meta
 from skyfarer.queue.recovery import Tail
 from skyfarer.queue.segment import Segment
@@ -17,8 +18,9 @@ def free_segment(
     """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
     index behind `used_slots` is known to be zero.
 
-    With `durable` its name and its zeros survive a power cut before anything is written to it. A
-    file that could not be synced is removed, so that the next attempt has another one.
+    With `durable` the name of one that is made survives a power cut before anything is written to
+    it. The zeros of a reused one need not: the sync of its first records is theirs as well, and
+    before that nobody was told of any.
     """
     geometry = meta.geometry
     kind = SyncedSegment if durable else Segment
@@ -28,11 +30,9 @@ def free_segment(
         return kind(disk, path, meta, number)
     segment = kind(disk, path, meta, number)
     try:
-        segment.wipe(used_slots, durable)
+        segment.wipe(used_slots, PAGE_BYTES if durable else STORED_BYTES)
     except BaseException:
         segment.close()
-        if not segment.trusted:
-            disk.unlink(path)
         raise
     return segment
 

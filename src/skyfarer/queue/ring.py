@@ -61,6 +61,7 @@ class Ring:
         self._block_timeout_s = settings.block_timeout_s if settings.when_full == "block" else 0.0
         self._drop_oldest = settings.when_full == "drop_oldest"
         self._next_number = self._trusted_from = self._own_from = 0
+        self._committed_durably = 0
         self.live: deque[Extent] = deque()
         self._spare: deque[Segment] = deque()
         self._used_slots: dict[int, int] = {}
@@ -93,6 +94,8 @@ class Ring:
         committed = self._wait_for_room(giving_way) if giving_way else 0
         self._give_way(giving_way, committed)
         for number in missing:
+            if self._durable and self._spare:  # else a cut could leave the lower one unwiped
+                self._spare[-1].sync()
             used = self._used_slots.pop(number - self._geometry.segments, self._geometry.slots)
             self._spare.append(
                 free_segment(
@@ -118,11 +121,15 @@ class Ring:
         """Undoes what a batch refused after a failed sync had entered from `sequence` on.
 
         Segments that hold nothing else are removed, and the numbers given to them are free again.
+        So are those reserved: it may be one of them that failed.
         The one before keeps its records and is not written to again.
         """
         self.distrust()
-        self._next_number -= len(self._spare)
-        self.close()
+        while self._spare:
+            spare = self._spare.pop()
+            spare.close()
+            self._next_number = spare.number
+            self._unlink(spare.number)
         while self.live and self.live[-1].first >= sequence:
             self._next_number = self.live.pop().number
             self._unlink(self._next_number)
@@ -163,12 +170,18 @@ class Ring:
 
     def _give_way(self, segments: int, committed: int) -> None:
         """The commits that allow it are made durable first: else a power cut could take a consumer
-        back to records that are gone, and it would count as dropped what it had delivered."""
+        back to records that are gone, and it would count as dropped what it had delivered. Often
+        they are since an earlier turn: what is durable then covers all that was committed.
+
+        After a cut recovery knows from the commits that what is gone had been given up. Where that
+        was done without them `oldest` has to say so."""
         if not segments:
             return
-        if self._durable:
+        needed = self.live[segments].first
+        if self._durable and needed > self._committed_durably:
             for name in self._consumers:
                 make_durable(self._disk, self._directory, name)
+            self._committed_durably = committed
         for _ in range(segments):
             end = self.live[1].first
             self._state.publish_oldest(end)
@@ -178,7 +191,7 @@ class Ring:
             elif oldest >= self._own_from:
                 self._used_slots[oldest] = end - first
             self.live.popleft()
-        if self._durable:
+        if self._durable and needed > committed:
             sync_file(self._disk, self._directory / "state")
 
     def _path(self, number: int) -> Path:

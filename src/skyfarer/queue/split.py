@@ -11,6 +11,7 @@ from skyfarer.queue.disk import BUFFERS_PER_WRITE_MAX
 from skyfarer.queue.layout import Geometry
 
 PIECE_BYTES: Final = 256 * KIB
+REST_MAX: Final = 16  # a rest no larger than one part in so many of a segment may be left empty
 
 
 class Part(NamedTuple):
@@ -33,6 +34,14 @@ def split(lengths: Sequence[int], slots: int, room: int, geometry: Geometry) -> 
         slots, room, total = slots - 1, room - length, total + length
     parts.append(Part(begin, len(lengths), total))
     return parts
+
+
+def worth_filling(slots: int, room: int, lengths: Sequence[int], geometry: Geometry) -> bool:
+    """Whether a batch for which there is not enough of both should take what is left, where each
+    segment of it costs a sync: not if it is little, and the batch fits the next segment whole."""
+    if slots * REST_MAX > geometry.slots and room * REST_MAX > geometry.payload_bytes:
+        return True
+    return len(lengths) > geometry.slots or sum(lengths) > geometry.payload_bytes
 
 
 class Piece(NamedTuple):

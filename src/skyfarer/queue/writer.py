@@ -22,7 +22,7 @@ from skyfarer.queue.recovery import Recovered, recover
 from skyfarer.queue.ring import Patience, Ring
 from skyfarer.queue.segment import Segment
 from skyfarer.queue.settings import QueueSettings
-from skyfarer.queue.split import split
+from skyfarer.queue.split import split, worth_filling
 from skyfarer.queue.state import State, open_state
 from skyfarer.queue.wake import Waker
 
@@ -232,6 +232,8 @@ class Writer:
         current = self._segment
         usable = current is not None and current.trusted
         slots, room = (current.slots_left, current.bytes_left) if current else (0, 0)
+        if self._fsync and not worth_filling(slots, room, lengths, self._geometry):
+            slots = 0
         parts = split(lengths, slots, room, self._geometry)
         targets = (current, *self._ring.reserve(len(parts) - 1))
         placed = []
@@ -287,7 +289,7 @@ class Writer:
         self._places = Places(disk, directory, self._settings.consumers, meta.queue_id)
         self._state = state = open_state(disk, directory)
         shown = (state.oldest, state.writing) if state.belongs_to(meta.queue_id) else None
-        found = recover(disk, directory, meta, shown, self._places.farthest())
+        found = recover(disk, directory, meta, shown, self._places.known())
         ring = Ring(self._settings, meta, disk, state, self._places.slowest, self._patience)
         ring.resume(found.live, found.next_number)
         self._places.make_missing(found.oldest)
