@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skyfarer.queue.disk import STORED_BYTES, Disk, create_whole, has_size
-from skyfarer.queue.layout import PAGE_BYTES
+from skyfarer.queue.disk import Disk, create_whole, has_size
 from skyfarer.queue.meta import Meta
 from skyfarer.queue.recovery import Tail
 from skyfarer.queue.segment import Segment
@@ -30,7 +29,7 @@ def free_segment(
         return kind(disk, path, meta, number)
     segment = kind(disk, path, meta, number)
     try:
-        segment.wipe(used_slots, PAGE_BYTES if durable else STORED_BYTES)
+        segment.wipe(used_slots)
     except BaseException:
         segment.close()
         raise

@@ -38,6 +38,9 @@ class Ring:
 
     `_used_slots`, by number: how much of its index a segment had that gave way, and was this
     writer's own from the first record to the last: the rest of it is zero, and need not be wiped.
+
+    `_settled` is how far all consumers were when last looked at, under "fsync" durably: commits do
+    not go back, so several segments may give way to one look.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class Ring:
         self._block_timeout_s = settings.block_timeout_s if settings.when_full == "block" else 0.0
         self._drop_oldest = settings.when_full == "drop_oldest"
         self._next_number = self._trusted_from = self._own_from = 0
-        self._committed_durably = 0
+        self._settled = 0
         self.live: deque[Extent] = deque()
         self._spare: deque[Segment] = deque()
         self._used_slots: dict[int, int] = {}
@@ -156,6 +159,8 @@ class Ring:
     def _wait_for_room(self, giving_way: int) -> int:
         """How far the slowest consumer is, once that is far enough."""
         clock, needed = self._patience.clock, self.live[giving_way].first
+        if needed <= self._settled:
+            return self._settled
         ends_s = clock.monotonic_s() + self._block_timeout_s
         while (committed := self._committed()) < needed and not self._drop_oldest:
             left_s = ends_s - clock.monotonic_s()
@@ -170,18 +175,17 @@ class Ring:
 
     def _give_way(self, segments: int, committed: int) -> None:
         """The commits that allow it are made durable first: else a power cut could take a consumer
-        back to records that are gone, and it would count as dropped what it had delivered. Often
-        they are since an earlier turn: what is durable then covers all that was committed.
+        back to records that are gone, and it would count as dropped what it had delivered.
 
         After a cut recovery knows from the commits that what is gone had been given up. Where that
         was done without them `oldest` has to say so."""
         if not segments:
             return
         needed = self.live[segments].first
-        if self._durable and needed > self._committed_durably:
+        if self._durable and needed > self._settled:
             for name in self._consumers:
                 make_durable(self._disk, self._directory, name)
-            self._committed_durably = committed
+        self._settled = committed
         for _ in range(segments):
             end = self.live[1].first
             self._state.publish_oldest(end)

@@ -101,12 +101,11 @@ class Segment:
         self.trusted = False
         self.limit = -1
 
-    def wipe(self, used_slots: int, piece_bytes: int) -> None:
+    def wipe(self, used_slots: int) -> None:
         """Of its index the slots that may hold anything. A whole one of a megabyte would take as
         long as a tenth of the payloads that follow it."""
         try:
-            blank = bytes(PAGE_BYTES + used_slots * SLOT_BYTES)
-            write_pieces(self._disk, self.fd, blank, piece_bytes)
+            write_pieces(self._disk, self.fd, bytes(PAGE_BYTES + used_slots * SLOT_BYTES))
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
 

@@ -11,7 +11,7 @@ from skyfarer.queue.disk import BUFFERS_PER_WRITE_MAX
 from skyfarer.queue.layout import Geometry
 
 PIECE_BYTES: Final = 256 * KIB
-REST_MAX: Final = 16  # a rest no larger than one part in so many of a segment may be left empty
+LITTLE: Final = 16  # one part in so many of a segment
 
 
 class Part(NamedTuple):
@@ -22,10 +22,21 @@ class Part(NamedTuple):
     total: int
 
 
-def split(lengths: Sequence[int], slots: int, room: int, geometry: Geometry) -> list[Part]:
-    """The first part, maybe empty, fits `slots` and `room`; each other an empty segment."""
-    parts: list[Part] = []
+def split(
+    lengths: Sequence[int], slots: int, room: int, geometry: Geometry, whole: bool = False
+) -> list[Part]:
+    """The first part, maybe empty, fits `slots` and `room`; each other an empty segment.
+
+    With `whole`, where each segment of a batch costs a sync, it is empty as well if what is left is
+    little and the next segment takes all.
+    """
     begin = total = 0
+    if whole and (slots * LITTLE <= geometry.slots or room * LITTLE <= geometry.payload_bytes):
+        count, total = len(lengths), sum(lengths)
+        if count <= geometry.slots and total <= geometry.payload_bytes:
+            return [Part(0, 0, 0), Part(0, count, total)]
+        total = 0
+    parts: list[Part] = []
     for position, length in enumerate(lengths):
         if slots == 0 or length > room:
             parts.append(Part(begin, position, total))
@@ -34,14 +45,6 @@ def split(lengths: Sequence[int], slots: int, room: int, geometry: Geometry) -> 
         slots, room, total = slots - 1, room - length, total + length
     parts.append(Part(begin, len(lengths), total))
     return parts
-
-
-def worth_filling(slots: int, room: int, lengths: Sequence[int], geometry: Geometry) -> bool:
-    """Whether a batch for which there is not enough of both should take what is left, where each
-    segment of it costs a sync: not if it is little, and the batch fits the next segment whole."""
-    if slots * REST_MAX > geometry.slots and room * REST_MAX > geometry.payload_bytes:
-        return True
-    return len(lengths) > geometry.slots or sum(lengths) > geometry.payload_bytes
 
 
 class Piece(NamedTuple):

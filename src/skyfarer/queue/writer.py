@@ -22,7 +22,7 @@ from skyfarer.queue.recovery import Recovered, recover
 from skyfarer.queue.ring import Patience, Ring
 from skyfarer.queue.segment import Segment
 from skyfarer.queue.settings import QueueSettings
-from skyfarer.queue.split import split, worth_filling
+from skyfarer.queue.split import split
 from skyfarer.queue.state import State, open_state
 from skyfarer.queue.wake import Waker
 
@@ -232,9 +232,7 @@ class Writer:
         current = self._segment
         usable = current is not None and current.trusted
         slots, room = (current.slots_left, current.bytes_left) if current else (0, 0)
-        if self._fsync and not worth_filling(slots, room, lengths, self._geometry):
-            slots = 0
-        parts = split(lengths, slots, room, self._geometry)
+        parts = split(lengths, slots, room, self._geometry, self._fsync)
         targets = (current, *self._ring.reserve(len(parts) - 1))
         placed = []
         for segment, (begin, end, total) in zip(targets, parts, strict=True):
