@@ -178,7 +178,7 @@ class Ring:
         back to records that are gone, and it would count as dropped what it had delivered.
 
         After a cut recovery knows from the commits that what is gone had been given up. Where that
-        was done without them `oldest` has to say so."""
+        is done without them `oldest` has to say so."""
         if not segments:
             return
         needed = self.live[segments].first
@@ -186,17 +186,17 @@ class Ring:
             for name in self._consumers:
                 make_durable(self._disk, self._directory, name)
         self._settled = committed
+        self._state.publish_oldest(needed)
+        if self._durable and needed > committed:
+            sync_file(self._disk, self._directory / "state")
         for _ in range(segments):
             end = self.live[1].first
-            self._state.publish_oldest(end)
             oldest, first = self.live[0]
             if end > committed or oldest < self._trusted_from:
                 self._unlink(oldest)
             elif oldest >= self._own_from:
                 self._used_slots[oldest] = end - first
             self.live.popleft()
-        if self._durable and needed > committed:
-            sync_file(self._disk, self._directory / "state")
 
     def _path(self, number: int) -> Path:
         """Kept for the laps to come: nothing of a turn to the next segment is in a cache, and
