@@ -18,8 +18,7 @@ def free_segment(
     index behind `used_slots` is known to be zero.
 
     With `durable` the name of one that is made survives a power cut before anything is written to
-    it. The zeros of a reused one need not: the sync of its first records is theirs as well, and
-    before that nobody was told of any.
+    it. The zeros of a reused one do not.
     """
     geometry = meta.geometry
     kind = SyncedSegment if durable else Segment

@@ -99,13 +99,16 @@ class Ring:
         for number in missing:
             if self._durable and self._spare:  # else a cut could leave the lower one unwiped
                 self._spare[-1].sync()
-            used = self._used_slots.pop(number - self._geometry.segments, self._geometry.slots)
+            used = self._used_slots.pop(number - self._geometry.segments, None)
+            slots = self._geometry.slots if used is None else used
             self._spare.append(
                 free_segment(
-                    self._disk, self._path(number), self._meta, number, used, self._durable
+                    self._disk, self._path(number), self._meta, number, slots, self._durable
                 )
             )
             self._next_number = number + 1
+            if self._durable and used is None:
+                self._spare[-1].sync()  # `number` itself may have been begun before a cut
         return list(self._spare)[:wanted]
 
     def live_numbers(self) -> list[int]:
