@@ -17,6 +17,7 @@ from skyfarer.base.units import KIB
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.disk import Disk
 from skyfarer.queue.durability import UNSYNCED_SEGMENTS_MAX, SyncFailed
+from skyfarer.queue.layout import PAGE_BYTES
 from skyfarer.queue.writer import Writer
 
 from .forgetful_disk import ForgetfulDisk
@@ -74,15 +75,20 @@ class History:
         self.lost: set[int] = set()
         self._bench, self._new_bench = bench, new_bench
 
-    def run(self, batches: int) -> None:
-        writer = self._bench.writer(self.disk, durability="fsync")
+    def run(self, batches: int, when_full: str = "reject") -> None:
+        """With "drop_oldest" nothing is ever committed."""
+        self.writer = writer = self._bench.writer(
+            self.disk, durability="fsync", when_full=when_full
+        )
+        self._commits = when_full == "reject"
         consumer = Consumer(self._bench.directory, "main", self.disk)
         consumer.start()
         self.disk.before_call = self._cut
         for _ in range(batches):
             writer.append(1, bodies(writer.writing, self.chance.randint(1, BATCH_MAX)))
             self.acknowledged = writer.writing
-            consumer.commit(max(consumer.committed(), writer.writing - 4))
+            if self._commits:
+                consumer.commit(max(consumer.committed(), writer.writing - 4))
         consumer.stop()
         self.disk.close_all()
 
@@ -109,7 +115,8 @@ class History:
         assert writer.writing <= self.acknowledged + BATCH_MAX
         first = writer.append(1, [b"goes on"])
         assert bench.records(first) == [b"goes on"]
-        return set(range(begin, self.acknowledged)) - held
+        wanted = begin if self._commits else self.writer.oldest
+        return set(range(wanted, self.acknowledged)) - held
 
 
 def test_whatever_pages_and_names_a_power_cut_takes_synced_records_are_there(bench, new_bench):
@@ -118,6 +125,14 @@ def test_whatever_pages_and_names_a_power_cut_takes_synced_records_are_there(ben
     assert history.lost == set()
     assert history.alarms == 0
     assert history.states > 500
+
+
+def test_what_was_dropped_for_want_of_room_is_not_lost_after_a_power_cut(bench, new_bench):
+    history = History(bench, new_bench)
+    history.run(batches=20, when_full="drop_oldest")
+    assert history.lost == set()
+    assert history.alarms == 0
+    assert history.writer.oldest > 0
 
 
 @pytest.mark.parametrize("kind", [stat.S_ISREG, stat.S_ISDIR], ids=["files", "names"])
@@ -224,6 +239,79 @@ def test_a_batch_across_segments_is_refused_whole(bench):
         assert bench.records() == [b"kept"]
     assert writer.append(1, batch) == 1
     assert bench.records() == [b"kept", *batch]
+
+
+def test_a_segment_that_failed_a_sync_before_it_held_a_record_is_not_used(new_bench):
+    """Of a batch across several each is wiped durably before the next is."""
+    batch, failed_early = [b"x" * 4000] * 6, 0
+    for late in range(1, 9):
+        bench, disk = new_bench(str(late)), CountingDisk()
+        writer, consumer = bench.writer(disk, durability="fsync"), bench.consumer()
+        consumer.commit(writer.append(1, batch) + len(batch))
+        disk.fail_at = disk.calls + late
+        with pytest.raises((RetryableError, PermanentError)):
+            writer.append(1, batch)
+        failed_early += disk.failed_a_segment() and not any(os.pread(disk.held[0], PAGE_BYTES, 0))
+        for _ in range(3):
+            consumer.commit(writer.append(1, batch) + len(batch))
+        assert disk.failed not in disk.synced[disk.fail_at :] or not disk.failed_a_segment()
+        assert bench.records(consumer.committed() - len(batch)) == batch
+        disk.release()
+        bench.close()
+    assert failed_early > 2
+
+
+def test_a_turn_to_the_next_segment_syncs_nothing_but_commits_it_does_not_know_yet(bench):
+    disk = CountingDisk()
+    writer, consumer = bench.writer(disk, durability="fsync"), bench.consumer()
+    for _ in range(8):
+        consumer.commit(writer.append(1, [b"x" * 4000]) + 1)
+    made, before = {path.name for path in bench.segment_paths()}, disk.calls
+    for _ in range(12):
+        consumer.commit(writer.append(1, [b"x" * 4000]) + 1)
+    assert disk.calls - before == 12 + 2
+    assert {path.name for path in bench.segment_paths()} == made
+
+
+def test_a_segment_this_writer_did_not_fill_is_wiped_durably_before_it_is_used(bench):
+    """An append of the same number may have begun there before a power cut."""
+    writer = bench.writer(durability="fsync")
+    writer.append(1, [b"x" * 4000] * 2)
+    bench.close()
+    disk = CountingDisk()
+    writer, consumer = bench.writer(disk, durability="fsync"), bench.consumer()
+    syncs = []
+    for _ in range(24):
+        before = disk.calls
+        consumer.commit(writer.append(1, [b"x" * 4000]) + 1)
+        syncs.append(disk.synced[before:].count(bench.segment_paths()[0].stat().st_ino))
+    assert [count for count in syncs if count] == [2, 1, 1, 1, 1, 1]
+
+
+def test_commits_whose_sync_failed_are_synced_before_their_segment_gives_way(bench):
+    disk = CountingDisk()
+    writer, consumer = bench.writer(disk, durability="fsync"), bench.consumer()
+    for _ in range(8):
+        consumer.commit(writer.append(1, [b"x" * 4000]) + 1)
+    disk.fail_at = disk.calls + 1
+    with pytest.raises((RetryableError, PermanentError), match="consumer-main"):
+        writer.append(1, [b"x" * 4000])
+    writer.append(1, [b"x" * 4000])
+    assert disk.failed in disk.synced[disk.fail_at :]
+    disk.release()
+
+
+def test_a_batch_that_fits_the_next_segment_leaves_a_little_of_the_one_before(bench):
+    """A sync costs more than a sixteenth of a segment does."""
+    disk = CountingDisk()
+    writer = bench.writer(disk, durability="fsync")
+    writer.append(1, [b"x" * 4000, b"x" * 3700])
+    writer.append(1, [b"a" * 400, b"b" * 400])
+    assert [run.first for run in bench.runs()] == [0, 2]
+    writer.append(1, [b"x" * 4000])
+    writer.append(1, [b"c" * 3000, b"d" * 3000])
+    assert [run.first for run in bench.runs()] == [0, 2, 6]
+    assert [len(record) for record in bench.records()] == [4000, 3700, 400, 400, 4000, 3000, 3000]
 
 
 def test_sync_moves_the_watermark_to_what_was_appended_before_it(bench):

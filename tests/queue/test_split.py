@@ -4,8 +4,10 @@ from itertools import accumulate, pairwise
 
 import pytest
 
+from skyfarer.base.units import MIB
 from skyfarer.queue.disk import BUFFERS_PER_WRITE_MAX
-from skyfarer.queue.split import PIECE_BYTES, Piece, pieces
+from skyfarer.queue.layout import Geometry
+from skyfarer.queue.split import LITTLE, PIECE_BYTES, Part, Piece, pieces, split
 
 PAYLOAD_OFFSET = 4 * PIECE_BYTES
 
@@ -50,3 +52,26 @@ def test_records_that_end_in_a_piece_are_its_buffers_but_for_one_that_goes_on():
     lengths = [PIECE_BYTES // 3 + 1] * 20
     ended = [len(piece.buffers) - (not piece.is_whole) for piece in cut(lengths)[1]]
     assert sum(ended) == len(lengths)
+
+
+SHAPE = Geometry(16 * MIB, 4)
+LITTLE_BYTES = SHAPE.payload_bytes // LITTLE
+LITTLE_SLOTS = SHAPE.slots // LITTLE
+
+
+@pytest.mark.parametrize(
+    ("slots", "room"), [(SHAPE.slots, LITTLE_BYTES), (LITTLE_SLOTS, SHAPE.payload_bytes), (0, 0)]
+)
+def test_a_batch_is_left_whole_where_little_is_left_for_its_beginning(slots, room):
+    lengths = [8192] * (LITTLE_SLOTS // 2)
+    whole = [Part(0, 0, 0), Part(0, len(lengths), sum(lengths))]
+    assert split(lengths, slots, room, SHAPE, whole=True) == whole
+
+
+@pytest.mark.parametrize("room", [LITTLE_BYTES, LITTLE_BYTES + LITTLE])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_batch_is_split_where_that_is_not_so_or_it_fits_no_segment_whole(room, whole):
+    lengths = [room // 2] * (2 * LITTLE + 2)
+    first, second, *_ = split(lengths, SHAPE.slots, room, SHAPE, whole)
+    assert (first.begin, first.end) == (0, 2)
+    assert second.begin == 2

@@ -16,10 +16,9 @@ from typing import Final
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.base.units import KIB
 from skyfarer.queue.errors import disk_error
-from skyfarer.queue.layout import PAGE_BYTES
 
 BUFFERS_PER_WRITE_MAX: Final = 1024
-STORED_BYTES: Final = 64 * KIB  # of an index, a call, where nothing is synced
+STORED_BYTES: Final = 64 * KIB  # of an index, a call
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 
@@ -80,17 +79,16 @@ def write_all(disk: Disk, fd: int, data: bytes | memoryview, offset: int) -> Non
         view, offset = view[written:], offset + written
 
 
-def write_pieces(disk: Disk, fd: int, data: bytes, piece_bytes: int) -> None:
+def write_pieces(disk: Disk, fd: int, data: bytes) -> None:
     """`write_all` from the start of a file, some pages a call, for pages that will be stored into
     through a map.
 
     The kernel may hold what one call wrote as one large folio. It goes through all of one for the
-    first store into a page of it, and may write back the whole when one page is synced: an append
-    with a first store was measured at 15 µs and more in a folio of a megabyte and below 6 in one of
-    64 KiB, and a sync nearly twice as slow behind a wipe in one call as behind one page by page.
+    first store into a page of it: an append with a first store was measured at 15 µs and more in a
+    folio of a megabyte and below 6 in one of 64 KiB.
     """
-    for at in range(0, len(data), piece_bytes):
-        write_all(disk, fd, data[at : at + piece_bytes], at)
+    for at in range(0, len(data), STORED_BYTES):
+        write_all(disk, fd, data[at : at + STORED_BYTES], at)
 
 
 def write_buffers(disk: Disk, fd: int, buffers: Sequence[bytes | memoryview], offset: int) -> None:
@@ -126,7 +124,7 @@ def create_whole(disk: Disk, path: Path, data: bytes, size_bytes: int, durable: 
         raise disk_error(error, new, "create") from error
     try:
         disk.allocate(fd, size_bytes)
-        write_pieces(disk, fd, data, PAGE_BYTES if durable else STORED_BYTES)
+        write_pieces(disk, fd, data)
         if durable:
             disk.sync(fd)
         disk.rename(new, path)

@@ -17,8 +17,8 @@ def free_segment(
     """The ring's file for `number`, wiped: made if it is not there, reused if it is, and then the
     index behind `used_slots` is known to be zero.
 
-    With `durable` its name and its zeros survive a power cut before anything is written to it. A
-    file that could not be synced is removed, so that the next attempt has another one.
+    With `durable` the name of one that is made survives a power cut before anything is written to
+    it. The zeros of a reused one do not.
     """
     geometry = meta.geometry
     kind = SyncedSegment if durable else Segment
@@ -28,11 +28,9 @@ def free_segment(
         return kind(disk, path, meta, number)
     segment = kind(disk, path, meta, number)
     try:
-        segment.wipe(used_slots, durable)
+        segment.wipe(used_slots)
     except BaseException:
         segment.close()
-        if not segment.trusted:
-            disk.unlink(path)
         raise
     return segment
 

@@ -31,10 +31,10 @@ class Places:
         consumer starts and mends it."""
         return min(place.committed for place in self._all())
 
-    def farthest(self) -> int:
-        """Nothing at or above was committed; files not made yet say nothing."""
-        known = [path for path in self._paths if path.exists()]
-        return max((self._peek(path).committed for path in known), default=0)
+    def known(self) -> tuple[int, int]:
+        """The slowest and the farthest; files not made yet say nothing."""
+        committed = [self._peek(path).committed for path in self._paths if path.exists()]
+        return min(committed, default=0), max(committed, default=0)
 
     def dropped(self, oldest: int) -> int:
         """Records the consumer that lost most never had: the gaps it has counted when passing

@@ -57,11 +57,16 @@ class Recovered:
 
 
 def recover(
-    disk: Disk, directory: Path, meta: Meta, shown: tuple[int, int] | None, committed: int
+    disk: Disk,
+    directory: Path,
+    meta: Meta,
+    shown: tuple[int, int] | None,
+    committed: tuple[int, int],
 ) -> Recovered:
     """The caller owns the directory. Reads every header, an index and, unless it is torn, a record.
 
     `shown` are the `oldest` and `writing` last shown to readers, None when that is not known.
+    `committed` is how far the slowest and the farthest consumer are.
     """
     try:
         found = _recover(disk, directory, meta, shown, committed)
@@ -79,16 +84,21 @@ def recover(
 
 
 def _recover(
-    disk: Disk, directory: Path, meta: Meta, shown: tuple[int, int] | None, committed: int
+    disk: Disk,
+    directory: Path,
+    meta: Meta,
+    shown: tuple[int, int] | None,
+    committed: tuple[int, int],
 ) -> Recovered:
     for leftover in directory.glob("*.new"):
         disk.unlink(leftover)
-    promised = max(shown[1], committed) if shown else committed
+    slowest, farthest = committed
+    promised = max(shown[1], farthest) if shown else farthest
     live, quarantined = survey(disk, directory, meta)
     if not live:
         oldest = min(shown[0], promised) if shown else promised
         return Recovered([], oldest, promised, 0, None, 0, promised - oldest, quarantined)
-    oldest = min(shown[0], live[0].first) if shown else live[0].first
+    oldest = min(max(shown[0], slowest), live[0].first) if shown else live[0].first
     tail, torn, gone = _recover_tail(disk, directory, meta.geometry, live[-1], promised)
     lost = gone + live[0].first - oldest
     number = live[-1].number + 1

@@ -38,6 +38,9 @@ class Ring:
 
     `_used_slots`, by number: how much of its index a segment had that gave way, and was this
     writer's own from the first record to the last: the rest of it is zero, and need not be wiped.
+
+    `_settled` is how far all consumers were when last looked at, under "fsync" durably: commits do
+    not go back, so several segments may give way to one look.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Ring:
         self._block_timeout_s = settings.block_timeout_s if settings.when_full == "block" else 0.0
         self._drop_oldest = settings.when_full == "drop_oldest"
         self._next_number = self._trusted_from = self._own_from = 0
+        self._settled = 0
         self.live: deque[Extent] = deque()
         self._spare: deque[Segment] = deque()
         self._used_slots: dict[int, int] = {}
@@ -93,13 +97,18 @@ class Ring:
         committed = self._wait_for_room(giving_way) if giving_way else 0
         self._give_way(giving_way, committed)
         for number in missing:
-            used = self._used_slots.pop(number - self._geometry.segments, self._geometry.slots)
+            if self._durable and self._spare:  # else a cut could leave the lower one unwiped
+                self._spare[-1].sync()
+            used = self._used_slots.pop(number - self._geometry.segments, None)
+            slots = self._geometry.slots if used is None else used
             self._spare.append(
                 free_segment(
-                    self._disk, self._path(number), self._meta, number, used, self._durable
+                    self._disk, self._path(number), self._meta, number, slots, self._durable
                 )
             )
             self._next_number = number + 1
+            if self._durable and used is None:
+                self._spare[-1].sync()  # `number` itself may have been begun before a cut
         return list(self._spare)[:wanted]
 
     def live_numbers(self) -> list[int]:
@@ -118,11 +127,15 @@ class Ring:
         """Undoes what a batch refused after a failed sync had entered from `sequence` on.
 
         Segments that hold nothing else are removed, and the numbers given to them are free again.
+        So are those reserved: it may be one of them that failed.
         The one before keeps its records and is not written to again.
         """
         self.distrust()
-        self._next_number -= len(self._spare)
-        self.close()
+        while self._spare:
+            spare = self._spare.pop()
+            spare.close()
+            self._next_number = spare.number
+            self._unlink(spare.number)
         while self.live and self.live[-1].first >= sequence:
             self._next_number = self.live.pop().number
             self._unlink(self._next_number)
@@ -149,6 +162,8 @@ class Ring:
     def _wait_for_room(self, giving_way: int) -> int:
         """How far the slowest consumer is, once that is far enough."""
         clock, needed = self._patience.clock, self.live[giving_way].first
+        if needed <= self._settled:
+            return self._settled
         ends_s = clock.monotonic_s() + self._block_timeout_s
         while (committed := self._committed()) < needed and not self._drop_oldest:
             left_s = ends_s - clock.monotonic_s()
@@ -163,23 +178,28 @@ class Ring:
 
     def _give_way(self, segments: int, committed: int) -> None:
         """The commits that allow it are made durable first: else a power cut could take a consumer
-        back to records that are gone, and it would count as dropped what it had delivered."""
+        back to records that are gone, and it would count as dropped what it had delivered.
+
+        After a cut recovery knows from the commits that what is gone had been given up. Where that
+        is done without them `oldest` has to say so."""
         if not segments:
             return
-        if self._durable:
+        needed = self.live[segments].first
+        if self._durable and needed > self._settled:
             for name in self._consumers:
                 make_durable(self._disk, self._directory, name)
+        self._settled = committed
+        self._state.publish_oldest(needed)
+        if self._durable and needed > committed:
+            sync_file(self._disk, self._directory / "state")
         for _ in range(segments):
             end = self.live[1].first
-            self._state.publish_oldest(end)
             oldest, first = self.live[0]
             if end > committed or oldest < self._trusted_from:
                 self._unlink(oldest)
             elif oldest >= self._own_from:
                 self._used_slots[oldest] = end - first
             self.live.popleft()
-        if self._durable:
-            sync_file(self._disk, self._directory / "state")
 
     def _path(self, number: int) -> Path:
         """Kept for the laps to come: nothing of a turn to the next segment is in a cache, and

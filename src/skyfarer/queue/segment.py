@@ -32,13 +32,7 @@ from pathlib import Path
 
 from skyfarer.base.errors import RetryableError, SkyfarerError
 from skyfarer.queue.checksum import crc32c
-from skyfarer.queue.disk import (
-    STORED_BYTES,
-    Disk,
-    write_all,
-    write_buffers,
-    write_pieces,
-)
+from skyfarer.queue.disk import Disk, write_all, write_buffers, write_pieces
 from skyfarer.queue.durability import SyncFailed, sync_failed
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, SegmentHeader
@@ -107,17 +101,11 @@ class Segment:
         self.trusted = False
         self.limit = -1
 
-    def wipe(self, used_slots: int, durable: bool) -> None:
+    def wipe(self, used_slots: int) -> None:
         """Of its index the slots that may hold anything. A whole one of a megabyte would take as
         long as a tenth of the payloads that follow it."""
         try:
-            piece_bytes = PAGE_BYTES if durable else STORED_BYTES
-            blank = bytes(PAGE_BYTES + used_slots * SLOT_BYTES)
-            write_pieces(self._disk, self.fd, blank, piece_bytes)
-            if durable:
-                self.trusted = False
-                self._disk.sync_data(self.fd)
-                self.trusted = True
+            write_pieces(self._disk, self.fd, bytes(PAGE_BYTES + used_slots * SLOT_BYTES))
         except OSError as error:
             raise disk_error(error, self._path, "wipe") from error
 

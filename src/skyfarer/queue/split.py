@@ -11,6 +11,7 @@ from skyfarer.queue.disk import BUFFERS_PER_WRITE_MAX
 from skyfarer.queue.layout import Geometry
 
 PIECE_BYTES: Final = 256 * KIB
+LITTLE: Final = 16  # one part in so many of a segment
 
 
 class Part(NamedTuple):
@@ -21,10 +22,21 @@ class Part(NamedTuple):
     total: int
 
 
-def split(lengths: Sequence[int], slots: int, room: int, geometry: Geometry) -> list[Part]:
-    """The first part, maybe empty, fits `slots` and `room`; each other an empty segment."""
-    parts: list[Part] = []
+def split(
+    lengths: Sequence[int], slots: int, room: int, geometry: Geometry, whole: bool = False
+) -> list[Part]:
+    """The first part, maybe empty, fits `slots` and `room`; each other an empty segment.
+
+    With `whole`, where each segment of a batch costs a sync, it is empty as well if what is left is
+    little and the next segment takes all.
+    """
     begin = total = 0
+    if whole and (slots * LITTLE <= geometry.slots or room * LITTLE <= geometry.payload_bytes):
+        count, total = len(lengths), sum(lengths)
+        if count <= geometry.slots and total <= geometry.payload_bytes:
+            return [Part(0, 0, 0), Part(0, count, total)]
+        total = 0
+    parts: list[Part] = []
     for position, length in enumerate(lengths):
         if slots == 0 or length > room:
             parts.append(Part(begin, position, total))

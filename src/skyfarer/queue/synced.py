@@ -79,6 +79,20 @@ class SyncedSegment(Segment):
         self.slot, self.at, self.start = slot + count, at + len(entries), start + total
         return True
 
+    def _write(self, lengths: Sequence[int], payloads: Sequence[bytes | memoryview]) -> list[int]:
+        """A group that `add` had no room for goes the same way, to the next segment."""
+        total = sum(lengths)
+        if len(lengths) > GROUP_RECORDS_MAX or total > GROUP_BYTES_MAX:
+            return super()._write(lengths, payloads)
+        disk, fd, offset = self._disk, self.fd, self.payload_offset + self.start
+        if disk.pwritev(fd, payloads, offset) != total:
+            write_buffers(disk, fd, payloads, offset)
+        try:
+            disk.begin_sync(fd, offset, total)
+        except OSError as error:
+            raise self._unsynced(error) from error
+        return crcs_of(payloads, self.crc)
+
     def _store(self, data: bytes, at: int) -> None:
         try:
             write_all(self._disk, self.fd, data, at)

@@ -232,7 +232,7 @@ class Writer:
         current = self._segment
         usable = current is not None and current.trusted
         slots, room = (current.slots_left, current.bytes_left) if current else (0, 0)
-        parts = split(lengths, slots, room, self._geometry)
+        parts = split(lengths, slots, room, self._geometry, self._fsync)
         targets = (current, *self._ring.reserve(len(parts) - 1))
         placed = []
         for segment, (begin, end, total) in zip(targets, parts, strict=True):
@@ -287,7 +287,7 @@ class Writer:
         self._places = Places(disk, directory, self._settings.consumers, meta.queue_id)
         self._state = state = open_state(disk, directory)
         shown = (state.oldest, state.writing) if state.belongs_to(meta.queue_id) else None
-        found = recover(disk, directory, meta, shown, self._places.farthest())
+        found = recover(disk, directory, meta, shown, self._places.known())
         ring = Ring(self._settings, meta, disk, state, self._places.slowest, self._patience)
         ring.resume(found.live, found.next_number)
         self._places.make_missing(found.oldest)
