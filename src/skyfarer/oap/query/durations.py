@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from skyfarer.oap.core import time_bucket
 from skyfarer.oap.query.errors import QueryError
@@ -70,11 +70,20 @@ class Window:
     before: int
     minutes: int
 
-    @property
+    @cached_property
+    def buckets(self) -> tuple[int, ...]:
+        """In order."""
+        return tuple(point.bucket for point in self.points)
+
+    @cached_property
+    def moments(self) -> tuple[str, ...]:
+        """When each begins, as values of expressions have it."""
+        return tuple(str(point.epoch_ms) for point in self.points)
+
+    @cached_property
     def predecessors(self) -> dict[int, int]:
         """Bucket → the one before it."""
-        buckets = [point.bucket for point in self.points]
-        return dict(zip(buckets, (self.before, *buckets), strict=False))
+        return dict(zip(self.buckets, (self.before, *self.buckets), strict=False))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Final
+from types import NoneType
+from typing import Any, Final
 
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.values import RANKS, Value
@@ -22,6 +23,7 @@ from skyfarer.oap.query.labels import WITHOUT_KEY, in_order, labels_of
 NO_METRIC: Final = "UNKNOWN_METRIC_NAME"
 NO_ENTITY: Final = "ILLEGAL_ENTITY"
 """Instead of an entity's id, in the ids of values that are not there."""
+_WHOLE: Final = frozenset((int, NoneType))
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,13 @@ def _id(of: Derived | None, entity_id: str | None) -> str:
 
 
 def _ids(entity_id: str, window: Window) -> tuple[str, ...]:
-    return tuple(f"{point.bucket}_{entity_id}" for point in window.points)
+    return tuple([f"{bucket}_{entity_id}" for bucket in window.buckets])
 
 
 def _line(label: str | None, found: Mapping[int, Value], entity_id: str, window: Window) -> Line:
-    values = (_whole(found.get(point.bucket)) for point in window.points)
-    return Line(label, _ids(entity_id, window), tuple(values))
+    values: list[Any] = list(map(found.get, window.buckets))
+    whole_ones = values if _WHOLE.issuperset(map(type, values)) else map(_whole, values)
+    return Line(label, _ids(entity_id, window), tuple(whole_ones))
 
 
 def _whole(value: Value | None) -> int | None:
