@@ -22,7 +22,7 @@ ENTITY: Final = {"scope": "Service", "serviceName": SHOP, "normal": True}
 CALLS: Final = {"name": "service_cpm", "entity": ENTITY}
 RANKS: Final = {"name": "service_percentile", "entity": ENTITY}
 MINUTE_MS: Final = 60_000
-NO_STEPS: Final = {"name": "no_histogram_is_shipped", "entity": ENTITY}
+NO_STEPS: Final = {"name": "no_such_histogram", "entity": ENTITY}
 SLOWEST: Final = {"topN": 5, "order": "DES"}
 MOST: Final = {"topN": 100, "order": "DES"}
 DATABASE_ID: Final = ids.service_id(DATABASE, normal=False)
@@ -137,17 +137,21 @@ def line_by_id(stage: Stage) -> None:
 
 
 def heat_map(stage: Stage) -> None:
-    """No histogram comes with the program, so its steps are all empty, as the original's are."""
-    found = stage.ask("readHeatMap", condition=NO_STEPS, duration=stage.minutes)
+    """Every call is in one of its steps."""
+    found = stage.ask("readHeatMap", condition=RANKS, duration=stage.minutes)
     assert len(found["values"]) == len(evaluated(stage, "service_cpm"))
-    assert {count for column in found["values"] for count in column["values"]} == {0}
+    columns = [column["values"] for column in found["values"]]
+    assert {len(counts) for counts in columns} == {len(found["buckets"])}
+    assert sum(sum(counts) for counts in columns) == stage.total
+    nothing = stage.ask("readHeatMap", condition=NO_STEPS, duration=stage.minutes)
+    assert {count for column in nothing["values"] for count in column["values"]} == {0}
 
 
 def thermodynamic(stage: Stage) -> None:
-    metric = {"name": NO_STEPS["name"], "id": SHOP_ID}
+    metric = {"name": RANKS["name"], "id": SHOP_ID}
     found = stage.ask("getThermodynamic", metric=metric, duration=stage.minutes)
     assert found["axisYStep"] > 0
-    assert {count for _, _, count in found["nodes"]} <= {0}
+    assert sum(count for _, _, count in found["nodes"]) == stage.total
 
 
 def means_of_pages(stage: Stage) -> dict[str, int]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from skyfarer.oap.query.durations import Duration
 
@@ -58,3 +63,50 @@ def test_the_minutes_of_a_duration_cover_all_of_its_last_bucket():
         "MINUTE": (202611150817, 202611150817),
         "SECOND": (202611150817, 202611150817),
     }
+
+
+ZONES = [UTC, BERLIN, KOLKATA, ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Africa/Casablanca")]
+LEAPS = [
+    *(datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 3)),  # Berlin's
+    *(datetime(2026, 4, 5, 2), datetime(2026, 10, 4, 2)),  # Lord Howe's, of half an hour
+    *(datetime(2026, 2, 15, 3), datetime(2026, 3, 22, 2)),  # Casablanca's
+]
+
+
+def followed(start: datetime, end: datetime, apart: timedelta, zone: tzinfo) -> list[list[int]]:
+    """A clock on the wall, looked at again and again until it is past the end, and what it shows
+    from before the start left out: bucket, and when storage has it begin."""
+    found: dict[datetime, int] = {}
+    moment, minutes = start.replace(tzinfo=zone).astimezone(UTC), apart < timedelta(hours=1)
+    while True:
+        shown = moment.astimezone(zone).replace(tzinfo=None)
+        whole = shown if minutes else shown.replace(minute=0)
+        if whole > end:
+            break
+        if whole >= start:
+            found.setdefault(whole, int(whole.replace(tzinfo=zone).timestamp() * 1000))
+        moment += apart
+    shape = "%Y%m%d%H%M" if minutes else "%Y%m%d%H"
+    return [[int(shown.strftime(shape)), began] for shown, began in found.items()]
+
+
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+@settings(max_examples=60)
+@given(
+    leap=st.sampled_from(LEAPS),
+    before=st.integers(-200, 300),
+    long=st.integers(0, 300),
+    hours=st.booleans(),
+)
+@example(leap=LEAPS[0], before=-90, long=0, hours=False)
+@example(leap=LEAPS[0], before=0, long=90, hours=False)
+def test_points_are_what_a_clock_on_the_wall_shows(zone, leap, before, long, hours):
+    start = leap - timedelta(minutes=before)
+    end = start + timedelta(minutes=long)
+    shape, step, apart = "%Y-%m-%d %H%M", "MINUTE", timedelta(minutes=1)
+    if hours:
+        shape, step, apart = "%Y-%m-%d %H", "HOUR", timedelta(hours=1)
+        start, end = start.replace(minute=0), end.replace(minute=0)
+    asked = duration(start.strftime(shape), end.strftime(shape), step)
+    found = [[point.bucket, point.epoch_ms] for point in asked.points(zone)]
+    assert found == followed(start, end, apart, zone)

@@ -31,6 +31,14 @@ def test_the_operation_named_in_the_request_is_the_one_run(oap):
     assert list(data) == ["listLayers"]
 
 
+def test_a_client_that_offers_to_go_on_in_http_2_is_heard_in_this_one(oap):
+    """As Java's own does with every request."""
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMA"}
+    for _ in range(2):
+        answer = oap.http.post("/graphql", json={"query": "{ listLayers }"}, headers=offer)
+        assert (answer.status_code, list(answer.json()["data"])) == (200, ["listLayers"])
+
+
 def test_a_document_with_commas_comments_and_aliases_is_read_as_graphql(oap):
     data = oap.ask("# who\nquery version{a:version,,b:version,\n}")
     assert data["a"] == data["b"]

@@ -180,6 +180,27 @@ def test_a_heat_map_has_a_column_a_point_and_its_last_step_has_no_end(loaded):
     assert [one["values"] for one in unknown["values"]] == [[0]] * 3
 
 
+def test_a_heat_map_of_percentiles_has_what_they_are_reckoned_from(loaded):
+    shown = "{ values { id values } buckets { min max } }"
+    found = read(loaded, "readHeatMap", shown, **of("service_percentile"))
+    edges = [int(one["min"]) for one in found["buckets"]]
+    assert edges == [step * 100 for step in range(21)]
+    assert found["buckets"][-1] == {"min": "2000", "max": "infinite+"}
+    there = [
+        {edge: count for edge, count in zip(edges, one["values"], strict=True) if count}
+        for one in found["values"]
+    ]
+    assert there == [{0: 7}, {100: 4}, {}]
+    silent = read(loaded, "readHeatMap", shown, **of("service_percentile", NOBODY))
+    assert (silent["buckets"], [one["values"] for one in silent["values"]]) == ([], [[]] * 3)
+
+    metric = {"name": "service_percentile", "id": CART}
+    asked = {"metric": metric, "duration": minutes("0800", "0800")}
+    told = read(loaded, "getThermodynamic", "{ nodes axisYStep }", **asked)
+    assert told["axisYStep"] == 100
+    assert [node for node in told["nodes"] if node[2]] == [[0, 2, 2]]
+
+
 def top(name: str, count: int = 10, order: str = "DES", **more: Any) -> dict[str, Any]:
     condition = {"name": name, "topN": count, "order": order, **more}
     return {"condition": condition, "duration": THREE}

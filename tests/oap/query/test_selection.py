@@ -13,6 +13,7 @@ from graphql import (
     build_schema,
     execute_sync,
     get_named_type,
+    get_nullable_type,
     is_enum_type,
     is_leaf_type,
     is_list_type,
@@ -28,6 +29,7 @@ from skyfarer.base.clock import SystemClock
 from skyfarer.oap.query import schema, selection
 from skyfarer.oap.query.engine import Engine, Request
 from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.rows import Rows
 from skyfarer.telemetry.metrics import Registry
 
 PLAIN = build_schema(schema.text())
@@ -92,7 +94,10 @@ class Made:
         if self._random.random() < 0.1 and depth:
             return None
         if is_list_type(of):
-            return [self.value(of.of_type, depth + 1) for _ in range(self._random.randrange(3))]
+            count, inner = self._random.randrange(3), get_nullable_type(of.of_type)
+            if is_object_type(inner) and self._random.random() < 0.5:
+                return self._rows(inner, depth + 1, count)
+            return [self.value(of.of_type, depth + 1) for _ in range(count)]
         if is_enum_type(of):
             return self._random.choice(sorted(of.values))
         if is_leaf_type(of):
@@ -102,6 +107,20 @@ class Made:
             for name, field in of.fields.items()
             if depth < 6 or is_leaf_type(get_named_type(field.type))
         }
+
+    def _rows(self, of: GraphQLObjectType, depth: int, count: int) -> Rows:
+        fields = [
+            (name, field.type)
+            for name, field in of.fields.items()
+            if depth < 6 or is_leaf_type(get_named_type(field.type))
+        ]
+        return Rows(
+            {
+                name: [self.value(of_type, depth + 1) for _ in range(count)]
+                for name, of_type in fields
+                if name == fields[0][0] or self._random.random() > self._faults
+            }
+        )
 
     def selected(self, of: GraphQLObjectType, depth: int = 0) -> str:
         """Some fields in any order, some twice, by aliases and through fragments."""

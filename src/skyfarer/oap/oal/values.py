@@ -142,13 +142,14 @@ def _roofs(total: int) -> tuple[int, ...]:
 def percentiles(dataset: Mapping[str, int], precision: int) -> list[int]:
     """Of RANKS, from bucket → count, in one pass: a later rank has no lower roof."""
     roofs = _roofs(sum(dataset.values()))
-    found, reached = list[int](), 0
+    found, reached, roof = list[int](), 0, roofs[0]
     for bucket, count in sorted(zip(map(int, dataset), dataset.values(), strict=True)):
         reached += count
-        while reached >= roofs[len(found)]:
+        while reached >= roof:
             found.append(bucket * precision)
             if len(found) == len(roofs):
                 return found
+            roof = roofs[len(found)]
     return found
 
 

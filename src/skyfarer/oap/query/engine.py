@@ -28,8 +28,9 @@ from skyfarer.base.errors import SkyfarerError
 from skyfarer.oap.query import limits, schema, selection
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
+from skyfarer.oap.query.picks import Pick, UnfitError
 from skyfarer.oap.query.resolvers import Resolvers
-from skyfarer.oap.query.selection import Cut, Pick, UnfitError
+from skyfarer.oap.query.selection import Cut
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.telemetry.table import QUERY_REQUESTS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -13,6 +13,7 @@ from skyfarer.oap.query.expressions import Expressions
 from skyfarer.oap.query.expressions.arithmetic import text
 from skyfarer.oap.query.expressions.catalogue import CATALOGS, Catalogue, MetricsType
 from skyfarer.oap.query.expressions.results import Owner, Result, Series, Value
+from skyfarer.oap.query.rows import Rows
 from skyfarer.oap.query.traces.span import View
 
 
@@ -69,16 +70,19 @@ def _result(result: Result) -> View:
 
 def _series(series: Series) -> View:
     labels = [{"key": key, "value": value} for key, value in series.labels]
-    return {"metric": {"labels": labels}, "values": [_value(value) for value in series.values]}
+    return {"metric": {"labels": labels}, "values": _values(series.values) if series.values else []}
 
 
-def _value(value: Value) -> View:
-    return {
-        "id": value.id,
-        "value": None if value.number is None else text(value.number),
-        "owner": None if value.owner is None else _owner(value.owner),
-        "traceID": value.trace_id,
-    }
+def _values(values: Sequence[Value]) -> Rows:
+    numbers, identifiers, owners, traces = zip(*values, strict=True)
+    return Rows(
+        {
+            "id": identifiers,
+            "value": [None if number is None else text(number) for number in numbers],
+            "owner": [None if owner is None else _owner(owner) for owner in owners],
+            "traceID": traces,
+        }
+    )
 
 
 def _owner(owner: Owner) -> View:

@@ -11,6 +11,7 @@ from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.entities import entity_id
 from skyfarer.oap.query.expressions.catalogue import Catalogue
+from skyfarer.oap.query.rows import Rows
 from skyfarer.oap.query.stored_lists import StoredLists, top
 from skyfarer.oap.query.stored_values import Line, Steps, StoredValues
 from skyfarer.oap.query.traces.span import View
@@ -101,11 +102,14 @@ def line_view(line: Line) -> View:
     return {"label": line.label, "values": {"values": points_view(line)}}
 
 
-def points_view(line: Line) -> list[View]:
-    return [
-        {"id": identifier, "value": value or 0, "isEmptyValue": value is None}
-        for identifier, value in zip(line.ids, line.values, strict=True)
-    ]
+def points_view(line: Line) -> Rows:
+    return Rows(
+        {
+            "id": line.ids,
+            "value": [value or 0 for value in line.values],
+            "isEmptyValue": [value is None for value in line.values],
+        }
+    )
 
 
 def _heat_map(steps: Steps) -> View:

@@ -6,50 +6,39 @@ they give is plain: dicts, lists, texts and numbers. So a document is cut off be
 which graphql-core runs, and what was below becomes functions that pick what is selected.
 
 Left to graphql-core whole: directives, introspection, mutations. And a value that does not fit its
-type (`UnfitError`), because it has the rules of what becomes null then, and of what to say.
+type (`picks.UnfitError`), because it has the rules of what becomes null then, and of what to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from graphql import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLBoolean,
-    GraphQLID,
-    GraphQLLeafType,
     GraphQLObjectType,
     GraphQLOutputType,
     GraphQLSchema,
-    GraphQLString,
     InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
+    get_nullable_type,
     is_leaf_type,
     is_list_type,
     is_non_null_type,
     is_object_type,
 )
 
-Pick: TypeAlias = Callable[[Any], Any]
-"""A value as storage has it → as it is answered; None for none."""
+from skyfarer.oap.query import picks
+from skyfarer.oap.query.picks import Pick
+
 Fragments: TypeAlias = Mapping[str, FragmentDefinitionNode]
-_AS_THEY_ARE: Final[Mapping[Any, type]] = {
-    GraphQLString: str,
-    GraphQLID: str,
-    GraphQLBoolean: bool,
-}
 _TYPE_NAME: Final = "__typename"
-
-
-class UnfitError(Exception):
-    """A value is not of its type."""
 
 
 class _NotPlainError(Exception):
@@ -126,83 +115,40 @@ class _Cutting:
     def _pick(self, of: GraphQLOutputType, below: Sequence[SelectionSetNode]) -> Pick:
         if is_non_null_type(of):
             if is_leaf_type(of.of_type):
-                return _leaf(of.of_type, optional=False)
-            return _present(self._pick(of.of_type, below))
+                return picks.leaf(of.of_type, optional=False)
+            return picks.present(self._pick(of.of_type, below))
         if is_list_type(of):
-            return _each(self._pick(of.of_type, below))
+            return self._list(of.of_type, below)
         if is_leaf_type(of):
-            return _leaf(of)
+            return picks.leaf(of)
         if not is_object_type(of):
             raise _NotPlainError
-        return self._object(of, below)
+        return picks.fields(self._selected(of, below))
 
-    def _object(self, of: GraphQLObjectType, below: Sequence[SelectionSetNode]) -> Pick:
-        return _fields(
-            [
-                (key, nodes[0].name.value, self._field(of, nodes))
-                for key, nodes in self._fields(below).items()
-            ]
-        )
+    def _list(self, of: GraphQLOutputType, below: Sequence[SelectionSetNode]) -> Pick:
+        inner = get_nullable_type(of)
+        if not is_object_type(inner):
+            return picks.each(self._pick(of, below))
+        selected = self._selected(inner, below)
+        pick = picks.fields(selected)
+        return picks.each_row(selected, picks.each(pick if inner is of else picks.present(pick)))
 
-    def _field(self, of: GraphQLObjectType, nodes: Sequence[FieldNode]) -> Pick:
+    def _selected(
+        self, of: GraphQLObjectType, below: Sequence[SelectionSetNode]
+    ) -> list[picks.Field]:
+        return [self._field(of, key, nodes) for key, nodes in self._fields(below).items()]
+
+    def _field(self, of: GraphQLObjectType, key: str, nodes: Sequence[FieldNode]) -> picks.Field:
         name = nodes[0].name.value
         if name == _TYPE_NAME:
-            return lambda _: of.name
+            return picks.Field(key, name, lambda _: of.name, frozenset())
         if of.fields[name].args:
             raise _NotPlainError
         deeper = [node.selection_set for node in nodes if node.selection_set is not None]
-        return self._pick(of.fields[name].type, deeper)
+        of_type = of.fields[name].type
+        return picks.Field(key, name, self._pick(of_type, deeper), picks.as_they_are(of_type))
 
 
 def _without(node: Any, left_out: str, **other: object) -> Any:
     kept = {key: getattr(node, key) for key in node.keys if key != left_out}
     return type(node)(**kept, **other)
-
-
-def _present(pick: Pick) -> Pick:
-    def present(value: Any) -> Any:
-        if (picked := pick(value)) is None:
-            raise UnfitError
-        return picked
-
-    return present
-
-
-def _each(pick: Pick) -> Pick:
-    def each(value: Any) -> list[Any] | None:
-        if value is None:
-            return None
-        if not isinstance(value, list | tuple):
-            raise UnfitError
-        return [pick(one) for one in value]
-
-    return each
-
-
-def _fields(fields: Sequence[tuple[str, str, Pick]]) -> Pick:
-    def picked(value: Any) -> dict[str, Any] | None:
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise UnfitError
-        found = value.get
-        return {key: pick(found(name)) for key, name, pick in fields}
-
-    return picked
-
-
-def _leaf(of: GraphQLLeafType, *, optional: bool = True) -> Pick:
-    as_it_is, coerced = _AS_THEY_ARE.get(of), cast(Pick, of.coerce_output_value)
-
-    def leaf(value: Any) -> Any:
-        if type(value) is as_it_is or (value is None and optional):
-            return value
-        try:
-            found = coerced(value)
-        except Exception as error:
-            raise UnfitError from error
-        if found is None:
-            raise UnfitError
-        return found
-
-    return leaf

@@ -7,9 +7,10 @@ says that it is empty; neither a metric nor an entity that does not exist is an 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
-from typing import Final
+from types import NoneType
+from typing import Any, Final
 
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.values import RANKS, Value
@@ -22,6 +23,11 @@ from skyfarer.oap.query.labels import WITHOUT_KEY, in_order, labels_of
 NO_METRIC: Final = "UNKNOWN_METRIC_NAME"
 NO_ENTITY: Final = "ILLEGAL_ENTITY"
 """Instead of an entity's id, in the ids of values that are not there."""
+PERCENTILES: Final = frozenset(("percentile", "percentile2"))
+HEAT_STEP: Final = 100
+HEAT_STEPS_MAX: Final = 20
+"""Of a heat map that is made of percentiles: what the original has for its own."""
+_WHOLE: Final = frozenset((int, NoneType))
 
 
 @dataclass(frozen=True)
@@ -82,23 +88,49 @@ class StoredValues:
         ]
 
     def steps(self, name: str, entity_id: str | None, duration: Duration) -> Steps:
-        """Without a value in the duration there are no steps; of what does not exist, one."""
+        """Without a value in the duration there are no steps; of what does not exist, one. A metric
+        of percentiles has them too, since it counts what it is reckoned from by steps."""
         of, window = self.find(name), duration.window(self._zone)
         ids = _ids(_id(of, entity_id), window)
         if of is None or entity_id is None:
             return Steps((0,), ids, ((0,),) * len(ids))
-        histogram = of.metric.function == "histogram"
-        found = self._values(of, entity_id, window) if histogram else {}
-        tables = [found.get(point.bucket) for point in window.points]
+        found = self._histograms(of, entity_id, window)
+        tables = map(found.get, window.buckets)
         rows = [table if isinstance(table, Mapping) else {} for table in tables]
         edges = tuple(map(int, in_order({edge for row in rows for edge in row})))
         counts = (tuple(row.get(str(edge), 0) for edge in edges) for row in rows)
         return Steps(edges, ids, tuple(counts))
 
+    def _histograms(self, of: Derived, entity_id: str, window: Window) -> reading.Values:
+        if of.metric.function == "histogram":
+            return self._values(of, entity_id, window)
+        if of.metric.function not in PERCENTILES:
+            return {}
+        counts = reading.values(self._reader, _as_histogram(of), entity_id, window)
+        return {bucket: _coarse(table) for bucket, table in counts.items()}
+
     def _values(self, of: Derived | None, entity_id: str | None, window: Window) -> reading.Values:
         if of is None or entity_id is None:
             return {}
         return reading.values(self._reader, of, entity_id, window)
+
+
+def _as_histogram(of: Derived) -> Derived:
+    """Percentiles keep how often there was which value, by their precision: a histogram of as many
+    steps as it takes."""
+    return replace(
+        of, metric=replace(of.metric, function="histogram", numbers=(*of.metric.numbers, 0))
+    )
+
+
+def _coarse(table: Value) -> dict[str, int]:
+    """A histogram of HEAT_STEPS_MAX steps and one without an end, all of them there."""
+    assert isinstance(table, Mapping)
+    found = {str(step * HEAT_STEP): 0 for step in range(HEAT_STEPS_MAX + 1)}
+    for edge, count in table.items():
+        step = min(max(int(edge), 0) // HEAT_STEP, HEAT_STEPS_MAX)
+        found[str(step * HEAT_STEP)] += count
+    return found
 
 
 def _chosen(of: Derived, written: set[str], asked: Sequence[str]) -> dict[str, str]:
@@ -127,12 +159,13 @@ def _id(of: Derived | None, entity_id: str | None) -> str:
 
 
 def _ids(entity_id: str, window: Window) -> tuple[str, ...]:
-    return tuple(f"{point.bucket}_{entity_id}" for point in window.points)
+    return tuple([f"{bucket}_{entity_id}" for bucket in window.buckets])
 
 
 def _line(label: str | None, found: Mapping[int, Value], entity_id: str, window: Window) -> Line:
-    values = (_whole(found.get(point.bucket)) for point in window.points)
-    return Line(label, _ids(entity_id, window), tuple(values))
+    values: list[Any] = list(map(found.get, window.buckets))
+    whole_ones = values if _WHOLE.issuperset(map(type, values)) else map(_whole, values)
+    return Line(label, _ids(entity_id, window), tuple(whole_ones))
 
 
 def _whole(value: Value | None) -> int | None:

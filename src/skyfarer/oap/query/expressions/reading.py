@@ -6,13 +6,15 @@ stored, so that a bucket is added up first and divided once, and any range is on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.oal.plan import Metric
+from skyfarer.oap.oal.runs import values_of
 from skyfarer.oap.oal.series import Labels
-from skyfarer.oap.oal.values import GROWTHS, Value, value_of
+from skyfarer.oap.oal.values import GROWTHS, Columns, Value, value_of
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.durations import Window
 from skyfarer.oap.query.errors import QueryError
@@ -31,12 +33,23 @@ def values(reader: Reader, of: Derived, entity_id: str, window: Window) -> Value
     if of.source not in ENTITIES:
         return {}  # nothing fills it yet, and storage knows no such source
     rows = reader.series(of.source, entity_id, columns_of(of), *range_of(of, window))
-    derived = (
-        (bucket, value_of(of.metric, rows[bucket], window.minutes, rows.get(before)))
-        for bucket, before in window.predecessors.items()
-        if bucket in rows
-    )
-    return {bucket: value for bucket, value in derived if value is not None}
+    buckets = [bucket for bucket in window.buckets if bucket in rows]
+    if of.metric.function in GROWTHS:
+        derived = _growths(of.metric, rows, buckets, window)
+    else:
+        derived = values_of(of.metric, [rows[bucket] for bucket in buckets], window.minutes)
+    pairs = zip(buckets, derived, strict=True)
+    return {bucket: value for bucket, value in pairs if value is not None}
+
+
+def _growths(
+    metric: Metric, rows: Mapping[int, Columns], buckets: Sequence[int], window: Window
+) -> list[Value | None]:
+    before = window.predecessors
+    return [
+        value_of(metric, rows[bucket], window.minutes, rows.get(before[bucket]))
+        for bucket in buckets
+    ]
 
 
 def columns_of(of: Derived) -> list[str]:
@@ -70,8 +83,8 @@ def series(
 
 
 def _one(labels: Labels, found: Values, window: Window) -> Series:
-    points = (Point(_number(found.get(at.bucket)), str(at.epoch_ms)) for at in window.points)
-    return Series(tuple(sorted(labels)), tuple(points))
+    numbers = map(_number, map(found.get, window.buckets))
+    return Series(tuple(sorted(labels)), tuple(map(Point, numbers, window.moments)))
 
 
 def _number(value: Value | None) -> float | None:
