@@ -12,7 +12,7 @@ from pathlib import Path
 from skyfarer.testing.programs import free_port
 from third_parties.servers import Server
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 120.0
 
 
 class EtcdServer(Server):
