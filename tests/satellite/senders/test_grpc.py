@@ -26,7 +26,7 @@ from skyfarer.wire.status import Status, StatusError
 from third_parties.grpc_upstream import Call, GrpcUpstream
 
 Upstreams = Callable[..., GrpcUpstream]
-WAIT_S = 60.0
+WAIT_S = 120.0
 ASKED = BY_PATH["/skywalking.v3.ConfigurationDiscoveryService/fetchConfigurations"]
 
 

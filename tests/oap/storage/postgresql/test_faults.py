@@ -22,7 +22,7 @@ from skyfarer.testing.programs import eventually
 from third_parties.postgresql import Server
 
 SHOP = ids.service_id("shop")
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 KILLS = 2
 
 
