@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 def command(oap: Oap, *arguments: str) -> None:
     done = [sys.executable, "-m", "skyfarer.cli", "oap", *arguments, "--data-dir", str(oap.data)]
-    subprocess.run(done, timeout=60, check=True)
+    subprocess.run(done, timeout=300, check=True)
 
 
 def told(oap: Oap, path: str, request: bytes) -> list[dict[str, str]]:
@@ -36,7 +36,7 @@ def test_settings_and_profile_tasks_reach_the_agents_of_their_service(
     file.write_text("configurations: {told-shop: {trace.sample_rate: 7}}")
     command(oap, "settings", "apply", str(file))
     command(oap, "profile", "create", "--service", "told-shop", "--endpoint", "/pay")
-    eventually(lambda: told(oap, fetch, ask) != [], 30, "the settings are told")
+    eventually(lambda: told(oap, fetch, ask) != [], 240, "the settings are told")
     (settings,) = told(oap, fetch, ask)
     assert settings["trace.sample_rate"] == "7"
     query = profile.ProfileTaskCommandQuery(service="told-shop", serviceInstance="one")
