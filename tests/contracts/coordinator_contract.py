@@ -21,7 +21,7 @@ from skyfarer.oap.core.cluster import Coordinator, Node
 from skyfarer.testing.programs import eventually
 from third_parties.servers import Server
 
-TIMEOUT_S: Final = 2
+TIMEOUT_S: Final = 4
 WAIT_S: Final = 120.0
 PROGRAM: Final = Path(__file__).parents[1] / "oap" / "cluster" / "member.py"
 

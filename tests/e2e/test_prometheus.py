@@ -97,8 +97,8 @@ def test_both_programs_are_scraped_without_a_warning_and_the_bridge_has_the_demo
 ) -> None:
     before = oap.ledger()
     traffic = send(satellite, tmp_path)
-    eventually(lambda: satellite.metric("gatherer_fetch_count") > 2, 60, "lines and samples")
-    eventually(lambda: not satellite.metric("queue_queued_records"), 60, "an empty queue")
+    eventually(lambda: satellite.metric("gatherer_fetch_count") > 2, 240, "lines and samples")
+    eventually(lambda: not satellite.metric("queue_queued_records"), 240, "an empty queue")
     wanted = before["delivered"] + satellite.metric("queue_delivered_total")
     eventually(lambda: oap.ledger()["delivered"] >= wanted, 120, f"{wanted:.0f} records stored")
     see_the_rate(oap, traffic)

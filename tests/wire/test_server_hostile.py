@@ -15,6 +15,7 @@ from h2.events import ConnectionTerminated, StreamEnded
 from h2.settings import SettingCodes
 
 from skyfarer.base.units import KIB, MIB
+from skyfarer.wire import connection
 from skyfarer.wire.framing import prefixed
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
@@ -185,8 +186,10 @@ def test_more_streams_than_advertised_end_the_connection(
 
 
 def test_a_peer_that_reads_no_answers_is_no_longer_read(
-    serve: Serve, raw: Callable[..., Raw]
+    serve: Serve, raw: Callable[..., Raw], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nor cut off yet, however long this peer takes to write as much."""
+    monkeypatch.setattr(connection, "OUTPUT_STALL_TIMEOUT_S", 3600.0)
     serving = serve()
     client = raw(serving)
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 * KIB)
