@@ -183,7 +183,7 @@ def test_one_that_is_frozen_in_the_middle_of_a_connection_is_left_at_the_deadlin
     )
     assert child.stdout is not None and child.stdin is not None
     frozen = f"127.0.0.1:{int(child.stdout.readline())}"
-    rig = Rig(frozen, alive.address, timeout=TimeoutConfig(unary="500ms", stream="500ms"))
+    rig = Rig(frozen, alive.address, timeout=TimeoutConfig(unary="3s", stream="3s"))
 
     async def scenario() -> None:
         await rig.send(b"to both, first the one")
