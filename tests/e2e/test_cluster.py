@@ -47,7 +47,7 @@ def aggregator(directory: Path, etcd: EtcdServer, host: str) -> Oap:
 
 
 def get(oap: Oap, path: str) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{oap.url}{path}", timeout=30) as response:
+    with urllib.request.urlopen(f"{oap.url}{path}", timeout=120) as response:
         answer: dict[str, Any] = json.load(response)
     return answer
 
@@ -147,7 +147,7 @@ def test_c03_agents_report_on_while_the_coordinator_is_lost_and_emptied(
         def report(turn: str) -> None:
             for number in range(CALLS):
                 one = segment("member", "member-1", "/m", now_ms, 1, segment_id=f"{turn}{number}")
-                collect(iter([one.SerializeToString()]), timeout=30)
+                collect(iter([one.SerializeToString()]), timeout=120)
 
         assert renewed in oap.metrics()
         report("before")

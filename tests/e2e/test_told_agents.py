@@ -22,7 +22,7 @@ def command(oap: Oap, *arguments: str) -> None:
 
 def told(oap: Oap, path: str, request: bytes) -> list[dict[str, str]]:
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
-        answer = Commands.FromString(channel.unary_unary(path)(request, timeout=30))
+        answer = Commands.FromString(channel.unary_unary(path)(request, timeout=120))
     return [{one.key: one.value for one in each.args} for each in answer.commands]
 
 

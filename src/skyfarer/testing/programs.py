@@ -252,7 +252,7 @@ class Oap(Program):
         with urllib.request.urlopen(url, timeout=ANSWER_TIMEOUT_S) as response:
             return str(response.read().decode())
 
-    def await_applied(self, records: int, timeout_s: float = 300.0) -> dict[str, Any]:
+    def await_applied(self, records: int, timeout_s: float = 900.0) -> dict[str, Any]:
         """Waits until that many records are accepted and none is queued; the ledger then."""
 
         def applied() -> bool:

@@ -151,9 +151,9 @@ def _tell_beside(stage: Stage) -> None:
     )
     with grpc.insecure_channel(f"127.0.0.1:{stage.oap.grpc_port}") as channel:
         collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
-        collect(iter([sold.SerializeToString()]), timeout=30)
+        collect(iter([sold.SerializeToString()]), timeout=120)
         report = channel.unary_unary("/skywalking.v3.ProfileTask/reportTaskFinish")
-        report(done.SerializeToString(), timeout=30)
+        report(done.SerializeToString(), timeout=120)
 
 
 def _arrived(stage: Stage) -> bool:
