@@ -27,7 +27,7 @@ from skyfarer.testing.memory_reader import MemoryReader
 from skyfarer.testing.programs import eventually
 from third_parties.postgresql import Server
 
-READ_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 2.0
 CROWD = limits.REQUESTS_WAITING_MAX + 10
 STALLED = (
     "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event_type = 'Lock'"
