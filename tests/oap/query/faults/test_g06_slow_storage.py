@@ -73,7 +73,7 @@ def test_a_search_of_postgresql_that_stalls_is_ended_there_and_told_while_ingest
             query = '{ queryTrace(traceId: "t") { spans { traceId } } }'
             asked = [crowd.submit(asking, server.port, query) for _ in range(limits.WORKERS)]
             eventually(lambda: counted(postgresql, STALLED) > 0, 120, "a search waits")
-            log_contract.apply(storage, log_contract.log("meanwhile"))
+            storage.apply(batch(2, 3, logs=log_contract.told(2, [log_contract.log("meanwhile")])))
             messages = {one.result(120)["errors"][0]["message"] for one in asked}
             assert counted(postgresql, STALLED) == 0, "a search was left behind"
             assert httpx.get(
