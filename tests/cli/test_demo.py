@@ -41,14 +41,17 @@ def demo(*arguments: str, **environ: str) -> subprocess.Popen[str]:
 
 
 def read_until(process: subprocess.Popen[str], words: str, timeout_s: float = 480.0) -> str:
-    """What it printed up to the line with these words."""
+    """What it printed up to the line with these words, as soon as that line is there: lines that
+    came together would wait in a buffer for the next."""
     assert process.stdout is not None
-    seen, deadline_s = "", time.monotonic() + timeout_s
-    while words not in seen:
-        readable, _, _ = select.select([process.stdout], [], [], deadline_s - time.monotonic())
-        line = process.stdout.readline() if readable else ""
-        assert line, f"{words!r} not within {timeout_s} s after:\n{seen}"
-        seen += line
+    output, seen = process.stdout.fileno(), ""
+    deadline_s = time.monotonic() + timeout_s
+    while "\n" not in seen.partition(words)[2]:
+        left_s = max(deadline_s - time.monotonic(), 0.0)
+        readable, _, _ = select.select([output], [], [], left_s)
+        piece = os.read(output, 4096).decode(errors="replace") if readable else ""
+        assert piece, f"{words!r} not within {timeout_s} s after:\n{seen}"
+        seen += piece
     return seen
 
 
