@@ -15,7 +15,7 @@ from h2.events import ConnectionTerminated, StreamEnded
 from h2.settings import SettingCodes
 
 from skyfarer.base.units import KIB, MIB
-from skyfarer.wire import connection
+from skyfarer.wire import connection, http2
 from skyfarer.wire.framing import prefixed
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
@@ -190,6 +190,7 @@ def test_a_peer_that_reads_no_answers_is_no_longer_read(
 ) -> None:
     """Nor cut off yet, however long this peer takes to write as much."""
     monkeypatch.setattr(connection, "OUTPUT_STALL_TIMEOUT_S", 3600.0)
+    monkeypatch.setattr(http2, "UNACKNOWLEDGED_S", 3600)
     serving = serve()
     client = raw(serving)
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 * KIB)
