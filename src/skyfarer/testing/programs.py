@@ -28,6 +28,7 @@ SATELLITE_ANYWHERE = {
     "SKYFARER_SATELLITE_OTLP_HTTP_ADDRESS": "127.0.0.1:0",
 }
 
+READY = " is ready: "
 READY_TIMEOUT_S = 480.0
 """An OAP takes half a minute of processor time to start, and a busy machine gives it a tenth."""
 STOP_TIMEOUT_S = 180.0
@@ -118,7 +119,7 @@ class Program:
 
     def await_ready(self) -> None:
         said, hangs = self._said_until_ready()
-        self.ready_line = next((one for one in said if "ready" in one), "")
+        self.ready_line = next((one for one in said if READY in one), "")
         if not self.ready_line:
             how = f"is not ready after {READY_TIMEOUT_S:.0f} s" if hangs else "ended, not ready"
             tail = self._last_words(hangs)
@@ -137,7 +138,7 @@ class Program:
             piece = os.read(output, 64 * KIB) if readable else b""
             said += piece
             whole = said.decode(errors="replace").splitlines(keepends=True)
-            if not piece or any("ready" in one and one.endswith("\n") for one in whole):
+            if not piece or any(READY in one and one.endswith("\n") for one in whole):
                 return whole, not readable
 
     def _last_words(self, hangs: bool) -> str:
@@ -178,6 +179,7 @@ class Program:
             return self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             tail = self._last_words(hangs=True)
+            self.kill()
             how = f"does not end within {STOP_TIMEOUT_S:.0f} s"
             raise AssertionError(f"{self._arguments} {how}: {tail}") from None
         finally:
