@@ -17,7 +17,7 @@ def skyfarer(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

@@ -41,15 +41,18 @@ def demo(*arguments: str, **environ: str) -> subprocess.Popen[str]:
     )
 
 
-def read_until(process: subprocess.Popen[str], words: str, timeout_s: float = 120.0) -> str:
-    """What it printed up to the line with these words."""
+def read_until(process: subprocess.Popen[str], words: str, timeout_s: float = 480.0) -> str:
+    """What it printed up to the line with these words, as soon as that line is there: lines that
+    came together would wait in a buffer for the next."""
     assert process.stdout is not None
-    seen, deadline_s = "", time.monotonic() + timeout_s
-    while words not in seen:
-        readable, _, _ = select.select([process.stdout], [], [], deadline_s - time.monotonic())
-        line = process.stdout.readline() if readable else ""
-        assert line, f"{words!r} not within {timeout_s} s after:\n{seen}"
-        seen += line
+    output, seen = process.stdout.fileno(), ""
+    deadline_s = time.monotonic() + timeout_s
+    while "\n" not in seen.partition(words)[2]:
+        left_s = max(deadline_s - time.monotonic(), 0.0)
+        readable, _, _ = select.select([output], [], [], left_s)
+        piece = os.read(output, 4096).decode(errors="replace") if readable else ""
+        assert piece, f"{words!r} not within {timeout_s} s after:\n{seen}"
+        seen += piece
     return seen
 
 
@@ -187,7 +190,7 @@ def test_demos_that_choose_at_the_same_time_choose_different_ports() -> None:
         one.stdin.flush()
     numbers = [int(text) for one in demos if one.stdout for text in one.stdout.readline().split()]
     for one in demos:
-        one.communicate("end\n", timeout=60)
+        one.communicate("end\n", timeout=240)
 
     assert len(numbers) == 4 * 6
     assert len(set(numbers)) == len(numbers)
@@ -219,7 +222,7 @@ def test_a_demo_whose_port_is_taken_by_another_program_says_which_and_ends(tmp_p
 
 def test_a_program_that_dies_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
     process = demo("--data-dir", str(tmp_path / "new"), SW_STORAGE="nonsense")
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=480)
 
     assert process.returncode == 1
     assert "the OAP ended by itself with code 2" in errors
@@ -231,7 +234,7 @@ def test_a_program_that_dies_is_named_with_the_end_of_its_log(tmp_path: Path) ->
 def test_a_directory_that_is_not_empty_cannot_be_verified(tmp_path: Path) -> None:
     (tmp_path / "something").touch()
     process = demo("--seconds", "1", "--data-dir", str(tmp_path))
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
 
     assert process.returncode == 2
     assert "is not empty" in errors
@@ -244,7 +247,7 @@ def test_ctrl_c_while_starting_stops_everything_it_started() -> None:
     children = psutil.Process(process.pid).children(recursive=True)
     assert children
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=900)
 
     assert process.returncode == 0, errors
     assert errors == ""
@@ -254,8 +257,8 @@ def test_ctrl_c_while_starting_stops_everything_it_started() -> None:
 @pytest.mark.e2e
 def test_the_demo_proves_that_what_was_sent_is_shown_once() -> None:
     process = demo("--seconds", "6")
-    page = re.search(r"http://127\.0\.0\.1:\d+/", read_until(process, "http://", 300.0))
-    output, errors = process.communicate(timeout=300)
+    page = re.search(r"http://127\.0\.0\.1:\d+/", read_until(process, "http://", 600.0))
+    output, errors = process.communicate(timeout=900)
 
     assert page
     assert process.returncode == 0, output + errors

@@ -21,8 +21,8 @@ from skyfarer.oap.core.cluster import Coordinator, Node
 from skyfarer.testing.programs import eventually
 from third_parties.servers import Server
 
-TIMEOUT_S: Final = 2
-WAIT_S: Final = 60.0
+TIMEOUT_S: Final = 4
+WAIT_S: Final = 120.0
 PROGRAM: Final = Path(__file__).parents[1] / "oap" / "cluster" / "member.py"
 
 A, B, C = Node("10.0.0.1", 11800), Node("10.0.0.2", 11800), Node("10.0.0.10", 11800)

@@ -17,7 +17,7 @@ from skyfarer.testing.traces import segment
 from skyfarer.wire.rpc import RPCS, Handling, Kind
 
 RECORDS_MAX = 200
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class Bench(Protocol):

@@ -16,9 +16,9 @@ from skyfarer.testing.programs import Oap, eventually
 from third_parties.etcd import EtcdServer
 
 HERE = Path(__file__).parent
-QUIET_WITHIN_S = 60.0
+QUIET_WITHIN_S = 300.0
 LAST = ("oap_to_fill", "oap_to_end", "own_oap")
-PATIENT = {"SKYFARER_REGISTRATION_HOLD_BACK_MS": "20000"}
+PATIENT = {"SKYFARER_REGISTRATION_HOLD_BACK_MS": "60000"}
 """The real old agent asks for the ids of its pages until it is answered without one, then never
 again: on a machine that is busy with other tests, an id may take more than the usual moment."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache"
-MAKE_TIMEOUT_S = 300.0
+MAKE_TIMEOUT_S = 600.0
 NODE_MIN = 20
 """What skywalking-backend-js asks for."""
 _making = threading.Lock()

@@ -15,6 +15,7 @@ from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject
 
 NOON: Final = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
+APPLIED_WITHIN_S: Final = 1200.0
 NOTHING: Final[Mapping[str, Any]] = {"accepted": 0, "delivered": 0, "dropped": {}}
 
 
@@ -33,7 +34,7 @@ def prove_stored_once(
     """`books` are those of the satellite, which has sent everything, `before` those that the OAP
     had earlier. Stops the OAP."""
     assert books.dropped == {}
-    applied = oap.await_applied(before["accepted"] + books.accepted)
+    applied = oap.await_applied(before["accepted"] + books.accepted, APPLIED_WITHIN_S)
     assert applied["balanced"]
     added = ledger_since(before, applied)
     assert added["dropped"].keys() <= {"duplicate"}, "only what was sent again may go"

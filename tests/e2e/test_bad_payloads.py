@@ -74,7 +74,7 @@ def test_random_bytes_are_parked_can_be_retried_and_every_good_segment_is_counte
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
         collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
         for first in range(0, PAYLOADS, 250):
-            collect(iter([payload for _, payload in sent[first : first + 250]]), timeout=30)
+            collect(iter([payload for _, payload in sent[first : first + 250]]), timeout=120)
     ledger = oap.await_applied(before["accepted"] + PAYLOADS)
     assert ledger["balanced"]
     added = ledger_since(before, ledger)

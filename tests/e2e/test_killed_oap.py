@@ -26,13 +26,13 @@ from skyfarer.testing.programs import Oap, eventually
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
 
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 SEGMENTS = 10_000
 A_CALL = 50
-ALL_DONE_WITHIN_S = 600.0
-BACK_WITHIN_S = 300.0
+ALL_DONE_WITHIN_S = 1500.0
+BACK_WITHIN_S = 600.0
 
 
 def kill(oap: Oap) -> None:
@@ -42,7 +42,7 @@ def kill(oap: Oap) -> None:
 def kill_jvm(oap: Oap) -> None:
     (jvm,) = [one for one in psutil.Process(oap.pid).children() if "java" in one.name()]
     jvm.kill()
-    eventually(oap.has_ended, 60, "the OAP ends by itself")
+    eventually(oap.has_ended, 240, "the OAP ends by itself")
     assert oap.stop() == 1
     assert "Spark's JVM is gone" in oap.log.read_text()
 
@@ -124,7 +124,7 @@ def test_whatever_is_killed_nothing_acknowledged_is_lost_or_counted_twice(own_oa
     assert not client.is_alive()
     assert client.failures >= len(DEATHS), "a death hit no call"
     assert len(client.acknowledged) == SEGMENTS - client.failures * A_CALL
-    eventually(lambda: oap.ledger()["queued"] == 0, 60, "everything is applied")
+    eventually(lambda: oap.ledger()["queued"] == 0, 600, "everything is applied")
     ledger = oap.ledger()
     assert ledger["balanced"]
     assert (ledger["delivered"], ledger["dropped"]) == (ledger["accepted"], {})

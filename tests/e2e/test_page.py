@@ -21,7 +21,6 @@ from skyfarer.testing.programs import (
     SATELLITE_ANYWHERE,
     Oap,
     Program,
-    eventually,
     free_port,
     ledger_since,
 )
@@ -106,9 +105,9 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
             "its endpoints",
             lambda table=table: "POST:/orders" in browser.text(f".{table}-endpoints"),
         )
-    assert "order-1" in browser.text(".instances")
+    browser.wait_for("its instance", lambda: "order-1" in browser.text(".instances"))
     browser.wait_for("the ledger", lambda: f"{ledger['accepted']:,}" in browser.text(".ledger"))
-    eventually(lambda: "balanced" in browser.text(".ledger"), 10, "a balanced ledger on the page")
+    browser.wait_for("a balanced ledger", lambda: "balanced" in browser.text(".ledger"))
     shots = Path(os.environ.get("SKYFARER_SHOTS", tmp_path))
     browser.screenshot(shots / "services.png")
     see_the_map(browser, page_url, shots)
@@ -119,11 +118,13 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     assert {urlsplit(address).hostname for address in browser.addresses()} <= {"127.0.0.1"}
 
 
+def called(browser: Browser) -> set[str]:
+    return {" ".join(line.split()) for line in browser.texts(".call-ends")}
+
+
 def see_the_map(browser: Browser, page_url: str, shots: Path) -> None:
     browser.open(f"{page_url}/map?last=1h")
-    browser.wait_for("the calls", lambda: browser.text(".call-row"))
-    calls = [" ".join(line.split()) for line in browser.texts(".call-ends")]
-    assert set(calls) >= CALLS
+    browser.wait_for("the calls", lambda: called(browser) >= CALLS)
     browser.wait_for("a drawn map", lambda: browser.ink(".map canvas") > 500)
     browser.screenshot(shots / "map.png")
 

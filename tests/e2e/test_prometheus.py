@@ -57,7 +57,7 @@ TRACES_A_MINUTE = 30
 HOURS_AGO = 3
 """Other tests look at the demo's shop in the last hour."""
 SCRAPES = 5
-SCRAPED_WITHIN_S = 60.0
+SCRAPED_WITHIN_S = 240.0
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_both_programs_are_scraped_without_a_warning_and_the_bridge_has_the_demo
 ) -> None:
     before = oap.ledger()
     traffic = send(satellite, tmp_path)
-    eventually(lambda: satellite.metric("gatherer_fetch_count") > 2, 60, "lines and samples")
-    eventually(lambda: not satellite.metric("queue_queued_records"), 60, "an empty queue")
+    eventually(lambda: satellite.metric("gatherer_fetch_count") > 2, 240, "lines and samples")
+    eventually(lambda: not satellite.metric("queue_queued_records"), 240, "an empty queue")
     wanted = before["delivered"] + satellite.metric("queue_delivered_total")
     eventually(lambda: oap.ledger()["delivered"] >= wanted, 120, f"{wanted:.0f} records stored")
     see_the_rate(oap, traffic)
@@ -130,17 +130,25 @@ def see_the_scrapes(oap: Oap, satellite: SatelliteProgram, place: Path) -> None:
             SCRAPED_WITHIN_S,
             "both were scraped some times",
         )
-        seen = prometheus.targets()
-        assert {job: (one["health"], one["lastError"]) for job, one in seen.items()} == {
-            "oap": ("up", ""),
-            "satellite": ("up", ""),
-        }
-        assert prometheus.value("up") == {"oap": 1, "satellite": 1}
-        accepted = prometheus.value("queue_accepted_total")
-        assert accepted["oap"] >= accepted["satellite"] > 0
+        # A scrape that a busy machine has not answered within its second is followed by others.
+        eventually(lambda: both_are_up(prometheus), SCRAPED_WITHIN_S, "both are up")
+        eventually(lambda: books_agree(prometheus), SCRAPED_WITHIN_S, "the OAP has what was sent")
         assert prometheus.warnings() == []
     finally:
         prometheus.stop()
+
+
+def both_are_up(prometheus: PrometheusServer) -> bool:
+    seen = prometheus.targets()
+    health = {job: (one["health"], one["lastError"]) for job, one in seen.items()}
+    up = {"oap": ("up", ""), "satellite": ("up", "")}
+    return health == up and prometheus.value("up") == {"oap": 1, "satellite": 1}
+
+
+def books_agree(prometheus: PrometheusServer) -> bool:
+    """The two are never scraped at the same moment."""
+    accepted = prometheus.value("queue_accepted_total")
+    return accepted["oap"] >= accepted["satellite"] > 0
 
 
 def see_no_complaints(oap: Oap, satellite: SatelliteProgram) -> None:

@@ -20,7 +20,7 @@ def test_an_id_is_there_within_three_micro_batches(oap: Oap) -> None:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
             return await Fire(oap.grpc_port).insist(Registry(channel).services, ["in-a-hurry"])
 
-    eventually(lambda: oap.ledger()["queued"] == 0, 60, "nothing else is on its way")
+    eventually(lambda: oap.ledger()["queued"] == 0, 240, "nothing else is on its way")
     before = batches(oap)
     told = asyncio.run(register())
     assert batches(oap) - before <= BATCHES_MAX

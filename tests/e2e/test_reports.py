@@ -25,7 +25,7 @@ def test_what_a_jvm_and_a_browser_report_is_in_their_charts(oap: Oap) -> None:
     before = oap.ledger()
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
         collect = channel.unary_unary("/skywalking.v3.JVMMetricReportService/collect")
-        collect(told.SerializeToString(), timeout=30)
+        collect(told.SerializeToString(), timeout=120)
     for path, more in (("perfData", {"fmpTime": 120}), ("errorLog", {"category": "js"})):
         url = f"http://127.0.0.1:{oap.rest_port}/browser/{path}"
         httpx.post(url, json=page | more, trust_env=False, timeout=60).raise_for_status()

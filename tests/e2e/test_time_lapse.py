@@ -28,12 +28,12 @@ from skyfarer.testing.traces import segment
 from third_parties.postgresql import PASSWORD, Server
 from third_parties.zookeeper import ZooKeeperServer
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
 
 DAYS = 10
 RECORD_DAYS, METRICS_DAYS = 3, 7
 A_DAY = 40
-TURN_WITHIN_S = 180.0
+TURN_WITHIN_S = 600.0
 """For the dead node to be missed: its session, and its lease."""
 
 
@@ -101,7 +101,7 @@ def test_exactly_what_has_expired_goes_though_the_keeper_is_killed_in_the_middle
         oap.spawn()
     for oap in trio:
         oap.await_ready()
-    eventually(lambda: all(len(nodes(oap)) == 3 for oap in trio), 60, "all three know each other")
+    eventually(lambda: all(len(nodes(oap)) == 3 for oap in trio), 240, "all three know each other")
     first, second, third = trio
     assert "the first node is 127.0.0.2_11800" in delete(second)["why"]
     kill_in_the_middle(first, database, due)
@@ -179,9 +179,9 @@ def kill_in_the_middle(keeper: Oap, database: Server, due: set[DayTable]) -> Non
         reader.execute("BEGIN")
         reader.execute(f"SELECT count(*) FROM {held.model}_{held.day}")  # type: ignore[arg-type]
         command = subprocess.Popen(ttl(keeper, "--now", "--force"), stderr=subprocess.DEVNULL)
-        eventually(lambda: waits(database), 60, "the keeper waits for the reader")
+        eventually(lambda: waits(database), 240, "the keeper waits for the reader")
         keeper.kill()
-        command.wait(60)
+        command.wait(240)
         reader.execute("ROLLBACK")
     left = due & set(checksums(database))
     assert held in left

@@ -34,7 +34,7 @@ def test_a_trace_that_was_sent_in_parts_is_read_as_one_tree(oap: Oap) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
         collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
         for payload in (broken_text, front.SerializeToString()):
-            collect(iter([payload]), timeout=30)
+            collect(iter([payload]), timeout=120)
     added = ledger_since(before, oap.await_applied(before["accepted"] + 2))
     assert (added["delivered"], added["dropped"]) == (2, {})
     spans = oap.trace(TRACE)

@@ -22,7 +22,7 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 
 SEGMENT, PING = 1, 3
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 class Script:

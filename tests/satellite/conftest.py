@@ -22,7 +22,7 @@ from skyfarer.testing.upstream import Upstream
 
 TRACES = "/skywalking.v3.TraceSegmentReportService"
 MANAGEMENT = "/skywalking.v3.ManagementService"
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class Rig:

@@ -25,7 +25,7 @@ from skyfarer.wire.rpc import Kind
 LOGS = "/skywalking.v3.LogReportService/collect"
 DISCOVERY = "/skywalking.v3.ConfigurationDiscoveryService/fetchConfigurations"
 TRACES = "/skywalking.v3.TraceSegmentReportService/collect"
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 SPLIT = """
 data_directory: ${SKYFARER_SATELLITE_DATA_DIR}

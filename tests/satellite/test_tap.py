@@ -19,7 +19,7 @@ from skyfarer.testing.traces import segment
 from skyfarer.wire.rpc import Kind
 
 LOGS = "/skywalking.v3.LogReportService/collect"
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 class Seen:

@@ -15,7 +15,7 @@ from skyfarer.wire.rpc import Kind
 
 OTLP = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 ENVOY = "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs"
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 async def post(port: int, path: str, body: bytes, kind: str) -> int:

@@ -13,7 +13,7 @@ from skyfarer.testing.programs import free_port
 from third_parties.certificates import Shown
 from third_parties.servers import Server
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 120.0
 
 
 class EtcdServer(Server):

@@ -9,6 +9,8 @@ from typing import Any
 
 import grpc
 
+from skyfarer.testing.programs import free_port
+
 THREADS = 8
 
 
@@ -44,7 +46,7 @@ class GrpcUpstream(grpc.GenericRpcHandler):
         self._host = host
         self.answer = answer
         self.calls: list[Call] = []
-        self.port = 0
+        self.port = free_port()
         self._credentials = credentials
         self._options = options
         self._server: grpc.Server | None = None
@@ -62,9 +64,9 @@ class GrpcUpstream(grpc.GenericRpcHandler):
         self._server = grpc.server(pool, handlers=[self], options=self._options)
         where = f"{self._host}:{self.port}"
         if self._credentials is None:
-            self.port = self._server.add_insecure_port(where)
+            self._server.add_insecure_port(where)
         else:
-            self.port = self._server.add_secure_port(where, self._credentials)
+            self._server.add_secure_port(where, self._credentials)
         self._server.start()
         return self
 

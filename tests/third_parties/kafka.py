@@ -27,9 +27,9 @@ POM = Path(__file__).with_name("kafka-pom.xml")
 CACHE = Path(__file__).parents[2] / ".cache"
 JARS = CACHE / f"kafka-{crc32(POM.read_bytes()):08x}"
 FETCH_TIMEOUT_S = 300.0
-READY_TIMEOUT_S = 60.0
-READ_TIMEOUT_S = 30.0
-PAUSE_TIMEOUT_S = 10.0
+READY_TIMEOUT_S = 180.0
+READ_TIMEOUT_S = 90.0
+PAUSE_TIMEOUT_S = 60.0
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 PROPERTIES = """

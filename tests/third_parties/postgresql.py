@@ -18,8 +18,8 @@ import psycopg
 
 from skyfarer.testing.programs import eventually, free_port
 
-READY_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 60.0
 DEBIAN = Path("/usr/lib/postgresql")
 PASSWORD = "secret of the tests"
 UNPRIVILEGED: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []}
@@ -127,10 +127,13 @@ class Server:
         self._end(signal.SIGINT)
 
     def _end(self, name: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(name)
-            self._process.wait(STOP_TIMEOUT_S)
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(name)
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            finally:
+                process.kill()
 
     def close(self) -> None:
         self.kill()

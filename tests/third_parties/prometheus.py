@@ -14,7 +14,7 @@ from typing import Any
 
 from third_parties.servers import Server
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 _WARNING = re.compile(r"\blevel=(warn|error)\b")
 
 

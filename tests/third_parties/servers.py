@@ -10,8 +10,8 @@ from pathlib import Path
 
 from skyfarer.testing.programs import eventually, free_port
 
-READY_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 20.0
+READY_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 60.0
 
 
 class Server:
@@ -36,21 +36,28 @@ class Server:
         raise NotImplementedError
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Returns when it answers; one that does not is ended."""
         self.data.mkdir(parents=True, exist_ok=True)
         self.data.chmod(0o700)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.command()], stdout=log, stderr=log, start_new_session=True
             )
-        eventually(self._answers, READY_TIMEOUT_S, f"{self._log.name} says it is ready")
+        try:
+            eventually(self._answers, READY_TIMEOUT_S, f"{self._log.name} says it is ready")
+        except BaseException:
+            self.kill()
+            raise
 
     def stop(self) -> None:
         """As an operator does. Safe twice."""
         process, self._process = self._process, None
         if process is not None:
             process.terminate()
-            process.wait(STOP_TIMEOUT_S)
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            finally:
+                process.kill()
 
     def kill(self) -> None:
         process, self._process = self._process, None

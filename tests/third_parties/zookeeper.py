@@ -11,7 +11,7 @@ from skyfarer.oap.pipeline.java import java_home
 from skyfarer.testing.programs import free_port
 from third_parties.servers import Server
 
-PROBE_TIMEOUT_S = 1.0
+PROBE_TIMEOUT_S = 10.0
 JARS = Path("/usr/share/java")
 TICK_MS = 250
 """A session lasts 2 to 20 of them, whatever its client asks for."""

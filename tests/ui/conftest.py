@@ -21,6 +21,7 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.memory_reader import MemoryReader, fill_with_shop
+from skyfarer.testing.programs import free_port
 from ui import shop
 from ui.accessibility import Axe
 from ui.serving import pages_of
@@ -40,7 +41,7 @@ class LiveOap:
         self.health = Health()
         self.beside: dict[str, Any] = {}
         """What else the server is given: a test sets it and lets the server come again."""
-        self.port = 0
+        self.port = free_port()
         self._server: QueryServer | None = None
 
     def come(self) -> None:
@@ -57,7 +58,6 @@ class LiveOap:
             **self.beside,
         )
         self._server.start()
-        self.port = self._server.port
 
     def go(self) -> None:
         if self._server is not None:

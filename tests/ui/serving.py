@@ -14,7 +14,9 @@ import httpx
 
 from skyfarer.testing.programs import free_port
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 240.0
+STOP_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 60.0
 _LIST = """
 import json
 from nicegui import Client
@@ -45,7 +47,10 @@ def pages_of(oap_url: str) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(20)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        finally:
+            process.kill()
 
 
 def _environ() -> dict[str, str]:
@@ -59,7 +64,7 @@ def _wait_until_served(url: str, process: subprocess.Popen[bytes]) -> None:
     while time.monotonic() < deadline_s:
         assert process.poll() is None, "the page's process ended"
         try:
-            httpx.get(url, trust_env=False, timeout=5)
+            httpx.get(url, trust_env=False, timeout=ANSWER_TIMEOUT_S)
             return
         except httpx.TransportError:
             time.sleep(0.2)

@@ -21,6 +21,7 @@ PLACES = {
 NAMES = sorted(service[0] for service in SHOP)
 FOCUSED = "return document.activeElement.innerText.trim().split('\\n')[0]"
 IN_SEARCH = "return document.activeElement.matches('.filter input, .field-long input')"
+FILTER = "return document.querySelector('.filter input') !== null"
 HELP_OPEN = "return document.querySelector('dialog.help').open"
 
 
@@ -58,7 +59,7 @@ def test_g_and_a_letter_lead_to_a_page(browser, ready, letter):
 def test_a_slash_is_the_search_and_down_from_it_the_list_by_arrows(browser, ready, page_url):
     ready("")
     browser.wait_for("services", lambda: "worker-3" in browser.text(".row-name"))
-    browser.wait_for("the filter", lambda: browser.text(".filter") is not None)
+    browser.wait_for("the filter", lambda: browser.script(FILTER))
     browser.press("/")
     assert browser.script(IN_SEARCH)
     browser.press("m", "a", "i", "l")
@@ -119,10 +120,15 @@ def test_auto_refresh_stops_and_goes_on(browser, ready):
         "a mark of it",
         lambda: browser.script("return document.querySelectorAll('.pulse.paused').length === 1"),
     )
-    time.sleep(REFRESH_S)  # what was under way has come
+
+    def has_come_to_rest() -> bool:
+        """What was under way may still come."""
+        before = browser.text(".time")
+        time.sleep(2 * REFRESH_S)
+        return browser.text(".time") == before
+
+    browser.wait_for("rest", has_come_to_rest)
     stands = browser.text(".time")
-    time.sleep(2 * REFRESH_S)
-    assert browser.text(".time") == stands
     browser.click(".refreshing")
     browser.wait_for("no pause", lambda: browser.script(pressed) == "true")
     browser.wait_for("a later time", lambda: browser.text(".time") != stands)

@@ -26,7 +26,7 @@ from skyfarer.wire.tokens import Tokens
 from wire.relaying import Backend, Rig
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 class LoopThread:

@@ -31,7 +31,7 @@ GO_PROFILE = "/skywalking.v3.ProfileTask/goProfileReport"
 ASKED = tuple(rpc for rpc in RPCS if rpc.handling is Handling.ASK)
 
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 Answer = Callable[[Iterator[bytes], grpc.ServicerContext], Iterator[bytes]]

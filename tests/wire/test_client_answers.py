@@ -22,7 +22,7 @@ from skyfarer.wire.rpc import FORWARD, Kind
 
 COLLECT = FORWARD[Kind.SEGMENT]
 KEEP_ALIVE = FORWARD[Kind.INSTANCE_PING]
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 Clients = Callable[..., Callable[..., bytes]]
 

@@ -28,7 +28,7 @@ LOGS = "/skywalking.v3.LogReportService/collect"
 METERS = "/skywalking.v3.MeterReportService/collect"
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
 IDENTIFIED = tuple(rpc for rpc in RPCS if rpc.identity and rpc.handling is Handling.KEEP)
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 Serve = Callable[..., Any]
 

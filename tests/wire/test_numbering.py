@@ -29,7 +29,7 @@ COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 IN_SYNC = "/skywalking.v3.TraceSegmentReportService/collectInSync"
 V2_TRACES = "/TraceSegmentReportService/collect"
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 messages = st.lists(
     st.one_of(st.integers(0, 50), st.lists(st.integers(0, 50), min_size=1, max_size=5).map(tuple)),

@@ -78,6 +78,7 @@ def test_a_file_goes_through_in_order_and_the_upstreams_pace_is_the_agents(
             yield chunk
 
     answers = r.channel.stream_stream(PROFILER)(upload(), timeout=TIMEOUT_S)
+    until(lambda: taken > 0)
     stalled_at = -1
     while taken != stalled_at:
         stalled_at = taken
@@ -133,6 +134,7 @@ def test_a_peer_that_gives_windows_and_does_not_read_holds_up_the_upstream_too(
     client = raw(r.serving, {SettingCodes.INITIAL_WINDOW_SIZE: 2**30})
     client.h2.increment_flow_control_window(2**30)
     client.send(client.open(PROFILER), prefixed(b"x"))
+    until(lambda: sent > 0)
     stalled_at = -1
     while sent != stalled_at:
         stalled_at = sent

@@ -21,7 +21,7 @@ LOGS = "/skywalking.v3.LogReportService/collect"
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
 PROPERTIES = "/skywalking.v3.ManagementService/reportInstanceProperties"
 KEPT = tuple(rpc for rpc in RPCS if rpc.handling is Handling.KEEP)
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 class Door:

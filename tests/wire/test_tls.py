@@ -31,7 +31,7 @@ from skyfarer.wire.tls import (
 )
 
 COLLECT = FORWARD[Kind.SEGMENT]
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 class Files:

@@ -36,7 +36,7 @@ SHOWN: dict[str, str | None] = {
     "two in one": f"{TOKEN},{OTHER}",
     "the whole file": f"{TOKEN} {OTHER}",
 }
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ JVM = "/JVMMetricReportService/collect"
 CLR = "/CLRMetricReportService/collect"
 SNAPSHOTS = "/ProfileTask/collectSnapshot"
 FINISH = "/ProfileTask/reportTaskFinish"
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 def upstream_segment(spans: int = 2) -> v2_trace_pb2.UpstreamSegment:

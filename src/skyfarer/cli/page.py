@@ -22,11 +22,11 @@ def run(oap_url: str, host: str, port: int) -> int:
 
 
 def _announce(host: str, port: int) -> None:
-    """Asks the page itself: its server blocks the main thread and tells nobody when it is up."""
+    """Asks the page itself: its server blocks the main thread and tells nobody when it is up. For
+    as long as the program lives: whoever waits for the line must not wait in vain."""
     url = f"http://{host}:{port}/"
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < deadline_s:
+    while True:
         try:
             opener.open(url, timeout=TIMEOUT_S).close()
         except (OSError, urllib.error.URLError):

@@ -15,12 +15,27 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 
 T = TypeVar("T")
+
+WAIT_S = 120.0
+NOT_YET = (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    ElementNotInteractableException,
+    ElementClickInterceptedException,
+)
+"""Of an element that is still being drawn, or that something covers which is just going away."""
 
 FLAGS = (
     "--headless=new",
@@ -107,17 +122,21 @@ class Browser:
 
     def click(self, selector: str) -> None:
         """A real click of the mouse; an element that is just being redrawn is looked up again."""
-        self.wait_for(f"{selector} to click", lambda: self._clicked(selector))
-
-    def _clicked(self, selector: str) -> bool:
-        try:
-            self._started.find_element(By.CSS_SELECTOR, selector).click()
-        except (NoSuchElementException, StaleElementReferenceException):
-            return False
-        return True
+        self.wait_for(f"{selector} to click", lambda: self._done(selector, WebElement.click))
 
     def type(self, selector: str, text: str) -> None:
-        self._started.find_element(By.CSS_SELECTOR, selector).send_keys(text)
+        """As soon as it is there; none of it twice, since WebDriver refuses before the first."""
+        self.wait_for(
+            f"{selector} to type into",
+            lambda: self._done(selector, lambda element: element.send_keys(text)),
+        )
+
+    def _done(self, selector: str, act: Callable[[WebElement], None]) -> bool:
+        try:
+            act(self._started.find_element(By.CSS_SELECTOR, selector))
+        except NOT_YET:
+            return False
+        return True
 
     def press(self, *keys: str) -> None:
         """Keys, wherever the focus is; those without a letter have WebDriver's names: ENTER."""
@@ -139,7 +158,7 @@ class Browser:
         where = {"behavior": "allow", "downloadPath": str(directory)}
         self._command("Browser.setDownloadBehavior", **where)
 
-    def wait_for(self, what: str, look: Callable[[], T], timeout_s: float = 30.0) -> T:
+    def wait_for(self, what: str, look: Callable[[], T], timeout_s: float = WAIT_S) -> T:
         """Looks again until it sees something true; else AssertionError with the page's text."""
         deadline_s = time.monotonic() + timeout_s
         while not (seen := look()):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from skyfarer.base.units import KIB
 
 HOST = "127.0.0.1"
-STOP_S = 10.0
+STOP_S = 60.0
 READ_BYTES = 16 * KIB
 SLOW_STEP_S = 0.02
 _RESET = struct.pack("ii", 1, 0)

@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from skyfarer.base.units import KIB
+
 # A satellite that gets in nobody's way, whatever else runs on this machine.
 SATELLITE_ANYWHERE = {
     "SATELLITE_GRPC_ADDRESS": "127.0.0.1:0",
@@ -26,11 +28,16 @@ SATELLITE_ANYWHERE = {
     "SKYFARER_SATELLITE_OTLP_HTTP_ADDRESS": "127.0.0.1:0",
 }
 
-READY_TIMEOUT_S = 240.0
-STOP_TIMEOUT_S = 60.0
+READY = " is ready: "
+READY_TIMEOUT_S = 480.0
+"""An OAP takes half a minute of processor time to start, and a busy machine gives it a tenth."""
+STOP_TIMEOUT_S = 180.0
+ANSWER_TIMEOUT_S = 120.0
 STACKS_WITHIN_S = 10.0
 LOG_LINES, STACK_LINES = 15, 150
 FIRST_PORT = 15_000
+PORTS_HELD_MAX = 300
+"""A name is an open file, of which a process may have a thousand."""
 _held_ports = list[socket.socket]()
 
 
@@ -39,7 +46,9 @@ def free_port() -> int:
 
     The kernel gives the ports of its ephemeral range to whoever connects or listens anywhere, so
     one that was free when we looked may be gone when a program that takes half a minute to start
-    binds it. Ours are below that range, and a name that each test process can see holds them.
+    binds it. Ours are below that range, and a name that each test process can see holds them, the
+    last PORTS_HELD_MAX of them. A client that calls such a port while nobody listens there cannot
+    be given it as its own either, and so be connected to itself.
     """
     while True:
         port = random.randrange(FIRST_PORT, first_ephemeral_port())
@@ -53,6 +62,8 @@ def free_port() -> int:
             name.close()
         else:
             _held_ports.append(name)
+            if len(_held_ports) > PORTS_HELD_MAX:
+                _held_ports.pop(0).close()
             return port
 
 
@@ -61,10 +72,12 @@ def first_ephemeral_port() -> int:
 
 
 def eventually(holds: Callable[[], bool], timeout_s: float, what: str) -> None:
-    """Returns as soon as it holds; AssertionError naming `what` when it never does."""
-    deadline = time.monotonic() + timeout_s
+    """Returns as soon as it holds; AssertionError naming `what` when it never does. The last look
+    comes after the deadline: whoever was kept from looking has not seen that it did not hold."""
+    deadline, over = time.monotonic() + timeout_s, False
     while not holds():
-        assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s: {what}"
+        assert not over, f"not within {timeout_s:.0f} s: {what}"
+        over = time.monotonic() >= deadline
         time.sleep(0.1)
 
 
@@ -105,15 +118,28 @@ class Program:
             )
 
     def await_ready(self) -> None:
-        assert self._process is not None and self._process.stdout is not None
-        readable, _, _ = select.select([self._process.stdout], [], [], READY_TIMEOUT_S)
-        line = self._process.stdout.readline() if readable else ""
-        if "ready" not in line:
-            how = "ended" if readable else f"is silent after {READY_TIMEOUT_S:.0f} s"
-            tail = self._last_words(hangs=not readable)
+        said, hangs = self._said_until_ready()
+        self.ready_line = next((one for one in said if READY in one), "")
+        if not self.ready_line:
+            how = f"is not ready after {READY_TIMEOUT_S:.0f} s" if hangs else "ended, not ready"
+            tail = self._last_words(hangs)
             self.kill()
-            raise AssertionError(f"{self._arguments} {how}, not ready: {line!r} {tail}")
-        self.ready_line = line
+            raise AssertionError(f"{self._arguments} {how}: {said} {tail}")
+
+    def _said_until_ready(self) -> tuple[list[str], bool]:
+        """Its output up to the line that says so, and whether that was waited for in vain. Java
+        warns on the output of whoever started it, so that there may be lines before."""
+        assert self._process is not None and self._process.stdout is not None
+        output, said = self._process.stdout.fileno(), b""
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            left_s = max(deadline_s - time.monotonic(), 0.0)
+            readable, _, _ = select.select([output], [], [], left_s)
+            piece = os.read(output, 64 * KIB) if readable else b""
+            said += piece
+            whole = said.decode(errors="replace").splitlines(keepends=True)
+            if not piece or any(READY in one and one.endswith("\n") for one in whole):
+                return whole, not readable
 
     def _last_words(self, hangs: bool) -> str:
         """The last line of its log, then all that may help; of one that hangs, where it does."""
@@ -145,12 +171,17 @@ class Program:
                 self._process.stdout.close()
 
     def stop(self) -> int:
-        """SIGTERM, and the exit code."""
+        """SIGTERM, and the exit code; AssertionError with its stacks when it goes on."""
         assert self._process is not None
         if self._process.poll() is None:
             self._process.terminate()
         try:
             return self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            tail = self._last_words(hangs=True)
+            self.kill()
+            how = f"does not end within {STOP_TIMEOUT_S:.0f} s"
+            raise AssertionError(f"{self._arguments} {how}: {tail}") from None
         finally:
             if self._process.poll() is None:
                 self.kill()
@@ -197,7 +228,7 @@ class Oap(Program):
         body = json.dumps({"query": query, "variables": variables}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.url}/graphql", body, headers)
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT_S) as response:
             answer = json.load(response)
         assert "errors" not in answer, answer["errors"]
         data: dict[str, Any] = answer["data"]
@@ -212,16 +243,18 @@ class Oap(Program):
         return self.status("ledger")
 
     def status(self, what: str) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.url}/status/{what}", timeout=30) as response:
+        with urllib.request.urlopen(
+            f"{self.url}/status/{what}", timeout=ANSWER_TIMEOUT_S
+        ) as response:
             found: dict[str, Any] = json.load(response)
         return found
 
     def metrics(self) -> str:
         url = f"http://127.0.0.1:{self.telemetry_port}/metrics"
-        with urllib.request.urlopen(url, timeout=30) as response:
+        with urllib.request.urlopen(url, timeout=ANSWER_TIMEOUT_S) as response:
             return str(response.read().decode())
 
-    def await_applied(self, records: int, timeout_s: float = 300.0) -> dict[str, Any]:
+    def await_applied(self, records: int, timeout_s: float = 900.0) -> dict[str, Any]:
         """Waits until that many records are accepted and none is queued; the ledger then."""
 
         def applied() -> bool:

@@ -12,7 +12,7 @@ from skyfarer.base.units import KIB
 from skyfarer.telemetry.ledger import Ledger
 from skyfarer.testing.programs import SATELLITE_ANYWHERE, Program, eventually, free_port
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 _METRICS = re.compile(r"metrics at http://\S+:(\d+)/")
 _HTTP = re.compile(r"agents at \S+:(\d+) \(HTTP\)")
 _DROPPED = re.compile(r'queue_dropped_total\{reason="([^"]+)"\}')

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from skyfarer.base.units import MIB
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
+from skyfarer.testing.programs import free_port
 from skyfarer.wire.relay import Conversation, Metadata
 from skyfarer.wire.rpc import RPCS, Handling, Kind, Rpc
 from skyfarer.wire.server import GrpcServer, ServerSettings
@@ -44,7 +45,7 @@ class Upstream:
         self.answers: dict[str, bytes] = {}
         self.asked: list[tuple[str, bytes, dict[str, str]]] = []
         self.calls = 0
-        self.port = 0
+        self.port = free_port()
         self._server: GrpcServer | None = None
 
     @property
@@ -64,7 +65,6 @@ class Upstream:
         doors = {rpc.path: self._keep for rpc in kept}
         self._server = GrpcServer(settings, doors, self, Registry(), health)
         await self._server.start()
-        self.port = self._server.port
 
     async def stop(self, timeout_s: float = 1.0) -> None:
         server, self._server = self._server, None

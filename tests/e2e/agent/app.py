@@ -40,7 +40,7 @@ def checkout() -> tuple[str, int]:
 
 @app.get("/basket")
 def basket() -> str:
-    return requests.get(f"http://127.0.0.1:{port}/stock", timeout=10).text
+    return requests.get(f"http://127.0.0.1:{port}/stock", timeout=120).text
 
 
 @app.get("/stock")

@@ -11,7 +11,7 @@ import pytest
 
 from skyfarer.oap.query import limits
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 HALF_A_HEADER = b"POST /graphql HTTP/1.1\r\nHost: x\r\n"
 
 

@@ -27,7 +27,7 @@ from skyfarer.testing.memory_reader import MemoryReader
 
 HOST = "127.0.0.1"
 BODY_BYTES_MAX = 64 * KIB
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 WAYS = ("own port", "core's port")
 
 

@@ -210,12 +210,12 @@ def test_a_receiver_that_is_killed_takes_its_questions_with_it_and_the_next_one_
                 pool.submit(status, lambda n=n: call(channel, SERVICES, services(f"s-{n}"), 60))
                 for n in range(8)
             ]
-            eventually(lambda: len(each.received()) == 8, 30, "all names are kept, and held back")
+            eventually(lambda: len(each.received()) == 8, 240, "all names are kept, and held back")
             first = each.receiver()
             first.kill()
             assert {one.result(timeout=60) for one in asked} == {grpc.StatusCode.UNAVAILABLE}
         channel.close()
-        eventually(lambda: not first.is_running(), 30, "the first receiver is gone")
+        eventually(lambda: not first.is_running(), 240, "the first receiver is gone")
         each.shelf.store(*each.kept())
         each.answering.applied()
         client = Client(each.address, [f"s-{n}" for n in range(8)])

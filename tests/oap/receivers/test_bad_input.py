@@ -24,7 +24,7 @@ SERVED = [rpc for rpc in RPCS if rpc.handling is not Handling.REFUSE]
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 RECORD_BYTES_MAX = 1 * MIB  # of the rig
 GROWTH_BYTES_MAX = 64 * MIB
-WAIT_S = 30.0
+WAIT_S = 120.0
 OK, INVALID = grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT
 
 

@@ -28,7 +28,7 @@ from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
 KILLS = 20
-WAIT_S = 60.0
+WAIT_S = 120.0
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
 IMPATIENT = {

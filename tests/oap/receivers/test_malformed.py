@@ -15,7 +15,7 @@ from skyfarer.testing.traces import segment
 from skyfarer.wire.rpc import BY_PATH, Kind, Streaming
 from skyfarer.wire.split import well_formed
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 GOOD = segment("shop", "shop-1", "/pay", 1_794_744_000_000, 10).SerializeToString()
 OK, INVALID = grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT

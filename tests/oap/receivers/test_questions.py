@@ -31,7 +31,7 @@ from skyfarer.wire.status import Status, StatusError
 PATH = "/Register/doServiceRegister"
 RPC = BY_PATH[PATH]
 UPLOAD = BY_PATH["/skywalking.v10.PprofTask/collect"]
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 class Parent:

@@ -44,7 +44,7 @@ def readmitted(readmission: Readmission, *records: Retry) -> Readmitted:
             return False
         return True
 
-    eventually(answered, 60, "a receiver is there")
+    eventually(answered, 240, "a receiver is there")
     return found[0]
 
 
@@ -55,7 +55,7 @@ def test_a_number_is_in_the_queue_once_though_the_receiver_is_killed_between(
     assert readmitted(readmission, one).kept == {0: 0}
     first = receiver_of(os.getpid())
     first.kill()
-    eventually(lambda: not first.is_running(), 30, "the first receiver is gone")
+    eventually(lambda: not first.is_running(), 240, "the first receiver is gone")
     assert readmitted(readmission, one, two).kept == {0: None, 1: 1}
     assert received(tmp_path) == [(1, b"one"), (25, b"\x00\xff")]
 

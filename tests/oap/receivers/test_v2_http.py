@@ -14,7 +14,7 @@ from skyfarer.wire.messages import v2_trace
 from skyfarer.wire.rpc import Kind
 from wire.http.posts import V2_SEGMENT
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 @pytest.fixture(scope="module")

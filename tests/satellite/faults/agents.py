@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import grpc
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
-CALL_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 120.0
 PAUSE_S = 0.05
 # An agent that comes back at once: the satellite is away for moments only. It has as much time to
 # connect as any, which `grpc.min_reconnect_backoff_ms` would take from it on a busy machine.

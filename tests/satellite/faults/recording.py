@@ -18,7 +18,7 @@ import grpc
 from skyfarer.testing.programs import free_port
 from skyfarer.wire.rpc import BY_PATH, Streaming
 
-STOP_S = 10.0
+STOP_S = 60.0
 THREADS = 8
 
 

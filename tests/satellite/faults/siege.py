@@ -16,7 +16,7 @@ from satellite.faults.recording import RecordingUpstream
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 HONEST_RATE = 200
 
 

@@ -71,15 +71,18 @@ def test_clients_that_never_come_to_the_point_are_shown_the_door(tmp_path: Path)
         ExitStack() as stack,
     ):
         port, metrics = siege.satellite.grpc_port, siege.satellite.metrics
-        peers = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT_S))
-            for _ in range(EACH * (len(OPENINGS) + 1))
-        ]
-        for number, peer in enumerate(peers[EACH:]):
-            peer.sendall(OPENINGS[number % len(OPENINGS)])
-        for peer in peers[:EACH]:
-            unfinished_call(peer)
-        with dripping(peers[:EACH]):
+
+        def connected() -> socket.socket:
+            return stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT_S))
+
+        # Those first who speak at once: the others may be late, and are.
+        slow = list[socket.socket]()
+        for _ in range(EACH):
+            slow.append(connected())
+            unfinished_call(slow[-1])
+        for number in range(EACH * len(OPENINGS)):
+            connected().sendall(OPENINGS[number % len(OPENINGS)])
+        with dripping(slow):
             eventually(lambda: metrics().get(GIVEN_UP, 0) == EACH, WAIT_S, "slow calls to end")
             refused = 'receiver_connections_refused_total{reason="handshake_timeout"}'
             silent = EACH * len(OPENINGS)

@@ -15,7 +15,7 @@ from skyfarer.testing.line import Line
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 LOOK_S = 2.0
 GROWTH_BYTES_MAX = 8 * MIB
 BUSY_MAX = 0.5  # of a core, refusing three agents that never pause long

@@ -12,7 +12,7 @@ from skyfarer.testing.line import Line
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 DEADLINE = {"SATELLITE_GRPC_TIMEOUT_STREAM": "1s"}
 TIMED_OUT = "DEADLINE_EXCEEDED"
 

@@ -11,7 +11,7 @@ from skyfarer.testing.line import Line
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 A_BATCH = 10
 # A batch with all that surrounds it takes some 1,500 bytes there and 200 back.
 THERE = range(0, 2000, 23)

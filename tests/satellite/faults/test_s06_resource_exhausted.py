@@ -14,7 +14,7 @@ from skyfarer.satellite.dead_letters import read
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 OVERLOADED = 12
 
 

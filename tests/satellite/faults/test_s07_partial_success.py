@@ -10,7 +10,7 @@ from satellite.faults.proof import QUICK
 from satellite.faults.recording import Call, RecordingUpstream, Refusal
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 PING = "/skywalking.v3.ManagementService/keepAlive"
 PINGS = [b"ping-%d" % number for number in range(200)]
 

@@ -13,7 +13,7 @@ from skyfarer.satellite.config import DEFAULT_FILE
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 TOKEN_LINE = '      authentication: ${SATELLITE_GRPC_AUTHENTICATION:""}\n'
 
 

@@ -19,10 +19,12 @@ from skyfarer.queue.inspection import inspect
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.satellites import SatelliteProgram
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 SATELLITES = 2
 KILLS = 50
 STARTING_S, LIFE_S = 0.5, 0.35
+JUDGING_S = 0.02
+"""A batch is on its way for most of a life, so that many a kill hits one that is answered."""
 
 
 def test_a_batch_acknowledged_upstream_and_not_yet_committed_comes_again_and_is_known(
@@ -71,7 +73,7 @@ def test_two_satellites_killed_50_times_under_load_lose_nothing_they_acknowledge
     tmp_path: Path,
 ) -> None:
     with ExitStack() as stack:
-        upstream = stack.enter_context(RecordingUpstream(lambda call: time.sleep(0.002)))
+        upstream = stack.enter_context(RecordingUpstream(lambda call: time.sleep(JUDGING_S)))
         satellites = [
             SatelliteProgram(tmp_path / str(one), upstream.address, **QUICK)
             for one in range(SATELLITES)

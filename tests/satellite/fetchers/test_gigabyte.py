@@ -26,7 +26,7 @@ from skyfarer.queue.errors import QueueMissing
 from skyfarer.queue.reader import Reader
 from skyfarer.wire.generated.log_pb2 import LogData
 
-WAIT_S = 300.0
+WAIT_S = 900.0
 TRACE_EVERY = 10
 EVENTS_PER_CHUNK = 1000
 MARK = "event "
@@ -97,7 +97,7 @@ class Program:
         config = {
             "paths": [str(place / "logs" / "app.log*")],
             "service": "orders",
-            "multiline": {"first_line": r"\d{4}-\d\d-\d\d ", "timeout": "2s"},
+            "multiline": {"first_line": r"\d{4}-\d\d-\d\d ", "timeout": "8s"},
             "interval": "200ms",
         }
         given = {"queue": str(place / "queue"), "fetcher": str(place / "fetcher")}

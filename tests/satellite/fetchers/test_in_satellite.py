@@ -57,7 +57,7 @@ def satellite(place: Path, upstream: Upstream, target: str) -> Satellite:
 
 
 async def until(holds) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while True:
             if holds():
                 return

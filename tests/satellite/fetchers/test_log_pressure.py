@@ -17,7 +17,7 @@ LINES = [f"{number:06d} " + "x" * 90 for number in range(8000)]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             if holds():
                 return

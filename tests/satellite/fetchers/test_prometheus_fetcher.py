@@ -241,7 +241,7 @@ def test_a_target_may_speak_tls_and_must_be_who_it_says(bench: Bench, run, tmp_p
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             if holds():
                 return
@@ -256,10 +256,10 @@ def test_targets_are_asked_time_and_again_and_one_that_is_away_harms_no_other(
     async def scenario() -> None:
         async with serving(answering(HEAD % (4, b"") + b"a 1\n")) as target:
             away = f"127.0.0.1:{free_port()}"
-            fetcher = bench.fetcher(target, away, interval="100ms", timeout="100ms")
+            fetcher = bench.fetcher(target, away, interval="2s", timeout="2s")
             await fetcher.start()
             await fetcher.start()
-            await until(lambda: bench.writer.writing >= 8)
+            await until(lambda: bench.writer.writing >= 4)
             await fetcher.stop(1.0)
             await fetcher.stop(1.0)
 

@@ -23,7 +23,7 @@ from skyfarer.wire.rpc import BY_PATH, Handling, Kind
 KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
 TASKS = "/ProfileTask/getProfileTaskCommands"
 ANY_PORT = "127.0.0.1:0"
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 class Pipe:

@@ -167,7 +167,7 @@ def test_a_pattern_made_to_take_for_ever_does_not() -> None:
     Pass(evil).one(Kind.LOG, logged("a" * 100_000 + "!"))
 
     # Python's own engine would not be back in the lifetime of the sun.
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 600
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from third_parties.kafka import Broker
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 TOPIC = "program-skywalking-segments"
-WAIT_S = 60.0
+WAIT_S = 120.0
 CONFIG = """
 data_directory: {directory}/data
 telemetry: {{export_type: none}}

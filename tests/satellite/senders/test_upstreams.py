@@ -31,7 +31,7 @@ from skyfarer.wire.status import StatusError
 from third_parties.grpc_upstream import Call, GrpcUpstream
 
 Upstreams = Callable[..., GrpcUpstream]
-WAIT_S = 60.0
+WAIT_S = 120.0
 ASKED = BY_PATH["/skywalking.v3.ConfigurationDiscoveryService/fetchConfigurations"]
 # A grpcio server of its own, to be frozen.
 FROZEN = f"""
@@ -183,7 +183,7 @@ def test_one_that_is_frozen_in_the_middle_of_a_connection_is_left_at_the_deadlin
     )
     assert child.stdout is not None and child.stdin is not None
     frozen = f"127.0.0.1:{int(child.stdout.readline())}"
-    rig = Rig(frozen, alive.address, timeout=TimeoutConfig(unary="500ms", stream="500ms"))
+    rig = Rig(frozen, alive.address, timeout=TimeoutConfig(unary="3s", stream="3s"))
 
     async def scenario() -> None:
         await rig.send(b"to both, first the one")

@@ -17,7 +17,7 @@ from skyfarer.wire.tls import HTTP_1, ServerTls, ServerTlsSettings
 from skyfarer.wire.tokens import Tokens
 
 HOST = "127.0.0.1"
-WAIT_S = 30.0
+WAIT_S = 120.0
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 
 

@@ -23,7 +23,7 @@ TTL_DAYS_MAX: Final = 3650  # more is a mistaken unit: once these were minutes a
 KEEPER_PERIOD_MIN_MAX: Final = 1440
 PORT_MAX: Final = 65_535
 MESSAGE_BYTES_MAX: Final = 50 * MIB
-HOLD_BACK_MS_MAX: Final = 20_000
+HOLD_BACK_MS_MAX: Final = 60_000
 POOL_MAX: Final = 100
 _OF_THE_JAVA_DRIVER: Final = frozenset(
     f"dataSource.{name}"

@@ -21,7 +21,7 @@ from skyfarer.oap.pipeline.warmup import warm_up
 SPLITS: Final = 2
 IN_HASTE: Final = "-XX:TieredStopAtLevel=1"
 """A JVM that lives for half a minute compiles no more than it must."""
-DUMP_TIMEOUT_S: Final = 120
+DUMP_TIMEOUT_S: Final = 600
 
 
 def make_archive(java: Path, plan: Plan, scratch: Path) -> None:

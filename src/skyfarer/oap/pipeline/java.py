@@ -19,7 +19,7 @@ from pathlib import Path
 from skyfarer.base.errors import PermanentError
 
 VERSION_MIN = 17
-PROBE_TIMEOUT_S = 30
+PROBE_TIMEOUT_S = 120
 MISSING = (
     f"Spark needs Java {VERSION_MIN} or newer and none was found: set JAVA_HOME, put `java` on "
     "PATH, or install one with `pip install skyfarer[java]`"

@@ -17,6 +17,8 @@ from skyfarer.oap.pipeline.java import collector, java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 CODEGEN_FIELDS_MAX = 1000
+MEETING_S = 120
+"""For Python and Java to meet at a socket. After Spark's 15 s a busy machine's start fails."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
     os.environ["JAVA_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_AUTH_SOCKET_TIMEOUT"] = str(MEETING_S)
     options = {
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
@@ -54,6 +57,7 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         # Of a group with a dozen keys the small map in front of the large one compares each by
         # itself; the large one compares bytes.
         "spark.sql.codegen.aggregate.map.twolevel.enabled": False,
+        "spark.python.authenticate.socketTimeout": f"{MEETING_S}s",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.streaming.checkpointFileManagerClass": (

@@ -37,7 +37,7 @@ from skyfarer.telemetry.metrics import Registry
 
 log = logging.getLogger(__name__)
 
-START_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 60.0
 
 
 class _Uvicorn(uvicorn.Server):

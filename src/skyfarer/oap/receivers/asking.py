@@ -36,8 +36,9 @@ from skyfarer.wire.status import Status, StatusError
 QUESTIONS_MAX: Final = 1024
 QUESTION_BYTES_MAX: Final = 1 * MIB
 ASKED_BYTES_MAX: Final = 16 * MIB
-# A caller that sets no deadline, or a later one, has this one.
-WITHIN_S_MAX: Final = 30.0
+# A caller that sets no deadline, or a later one, has this one. An old agent whose question fails
+# may never ask again, so it leaves room for the longest that an answer can be held back.
+WITHIN_S_MAX: Final = 80.0
 # An address is three records in a row; more rounds than these are a defect of whoever answers.
 ROUNDS_MAX: Final = 8
 

@@ -19,7 +19,9 @@ from skyfarer.oap.receivers.replies import Replies
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 120.0
+"""A machine that starts everything at once has little time for an interpreter: one that ended is
+told of at once, and one that hangs is rare."""
 PART = "receiver"
 
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from oap.pipeline.bench import PLAN, SETTINGS
-from oap.pipeline.faults.line import Fate, MortalStorage, Toll, storage_of
+from oap.pipeline.faults.line import BEGIN, Fate, Killed, MortalStorage, Toll, storage_of
 from oap.pipeline.faults.work import BATCH, BATCHES, NOW
 from skyfarer.oap.pipeline import job as room
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
@@ -37,7 +37,7 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.clock import HandClock
 
-DEADLINE_S = 240
+DEADLINE_S = 1200
 GIVEN_UP = 3
 WORKER_READS = "a worker reads"
 WORKER_DIED = "a worker has died"
@@ -90,33 +90,44 @@ DEEDS: dict[str, Callable[[Path], None]] = {
 
 
 class Watch(threading.Thread):
-    """What an earlier life has left there does not count."""
+    """Does its deed as soon as the file is there, or gone; what an earlier life has left there does
+    not count. On a busy machine it may come late: no batch begins before it has looked."""
 
     def __init__(self, file: Path, deed: Callable[[], None], *, gone: bool) -> None:
         super().__init__(daemon=True)
         self._file, self._deed = file, deed
-        self._changes = (False, True, False) if gone else (False, True)
+        self._changes = [False, True, False] if gone else [False, True]
+        self._looking = threading.Lock()
 
     def run(self) -> None:
-        for exists in self._changes:
-            while self._file.exists() is not exists:
-                time.sleep(LOOK_EVERY_S)
-        self._deed()
+        while not self.is_done():
+            time.sleep(LOOK_EVERY_S)
+
+    def is_done(self) -> bool:
+        with self._looking:
+            if self._changes and self._file.exists() is self._changes[0]:
+                del self._changes[0]
+                if not self._changes:
+                    self._deed()
+            return not self._changes
 
 
-def watch(directory: Path, told: Sequence[str]) -> None:
-    for what, file, deed in (one.split(":") for one in told):
-        done = partial(DEEDS[deed], directory)
-        Watch(directory / file, done, gone=what == "gone").start()
+def watches(directory: Path, told: Sequence[str]) -> list[Watch]:
+    return [
+        Watch(directory / file, partial(DEEDS[deed], directory), gone=what == "gone")
+        for what, file, deed in (one.split(":") for one in told)
+    ]
 
 
-def toll_of(directory: Path, told: Sequence[str]) -> Toll:
+def toll_of(directory: Path, told: Sequence[str], watching: Sequence[Watch]) -> Toll:
     split = [one.split("/") for one in told]
     fates = [Fate(moment, int(n), partial(DEEDS[deed], directory)) for moment, n, deed in split]
 
     def toll(moment: str) -> None:
         for fate in fates:
             fate(moment)
+        if moment == BEGIN and any(watch.is_done() for watch in watching):
+            raise Killed("whoever gave this batch is dead")
 
     return toll
 
@@ -153,8 +164,11 @@ def run(directory: Path, storage: MortalStorage) -> int:
 def main(directory: Path, *told: str) -> int:
     room.QueueSource = MortalSource  # type: ignore[misc]
     files = [one for one in told if ":" in one]
-    watch(directory, files)
-    storage = MortalStorage(toll_of(directory, [one for one in told if one not in files]))
+    watching = watches(directory, files)
+    for one in watching:
+        one.start()
+    fates = [one for one in told if one not in files]
+    storage = MortalStorage(toll_of(directory, fates, watching))
     storage.start(storage_of(directory), UTC)
     try:
         return run(directory, storage)

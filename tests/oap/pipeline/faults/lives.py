@@ -10,6 +10,8 @@ from pathlib import Path
 
 from oap.pipeline.faults import job
 
+LIFE_S = 1500
+
 
 def lived(directory: Path, *fates: str) -> tuple[int, str]:
     """Exit code and output of a job."""
@@ -23,7 +25,7 @@ def lived(directory: Path, *fates: str) -> tuple[int, str]:
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=400)
+            said, _ = process.communicate(timeout=LIFE_S)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -10,6 +10,8 @@ import pytest
 from skyfarer.oap.storage.postgresql import PostgresStorage
 from third_parties.postgresql import Server
 
+NEVER_S = 3600.0
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
@@ -27,7 +29,8 @@ def conninfo(server: Server) -> str:
 
 @pytest.fixture
 def storage(conninfo: str) -> Iterator[PostgresStorage]:
-    storage = PostgresStorage(conninfo)
+    """Folds when it is told to, however long a test takes."""
+    storage = PostgresStorage(conninfo, fold_s=NEVER_S)
     storage.start(UTC)
     yield storage
     storage.stop()
@@ -36,7 +39,7 @@ def storage(conninfo: str) -> Iterator[PostgresStorage]:
 @pytest.fixture
 def other(conninfo: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
     """Another node's, of the same tables."""
-    other = PostgresStorage(conninfo)
+    other = PostgresStorage(conninfo, fold_s=NEVER_S)
     other.start(UTC)
     yield other
     other.stop()

@@ -20,7 +20,7 @@ from skyfarer.oap.core.storage import Analysed, Merge
 from skyfarer.oap.storage.postgresql import PostgresStorage, columnar, folding
 from skyfarer.testing.programs import eventually
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 DAY = BUCKET // 10_000
 BATCHES = 20
 MERGES = {"calls": Merge.SUM, "slowest": Merge.MAX, "kinds": Merge.SUM}
