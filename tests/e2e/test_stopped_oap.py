@@ -18,7 +18,7 @@ from skyfarer.testing.programs import Oap, eventually
 SCRIPT_OR_JVM, JVM = "/pyspark/", "org.apache.spark.deploy.SparkSubmit"
 """What the command of Spark's process has in it: a script that looks for Java, which becomes it."""
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("begun", [SCRIPT_OR_JVM, JVM])
