@@ -15,7 +15,6 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.cli.demo.http import answers
 
 STOP_TIMEOUT_S = 120.0
-"""An OAP that is told to stop while Spark starts hears it when Spark has started."""
 READY_TIMEOUT_S = 480.0
 PROGRESS_INTERVAL_S = 5.0
 POLL_S = 0.2
