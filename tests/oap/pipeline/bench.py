@@ -196,5 +196,5 @@ class Bench:
 
     def stored(self) -> list[tuple[object, ...]]:
         """The segments, without their tags."""
-        query = "SELECT * EXCLUDE (tags) FROM segment_20261115 ORDER BY segment_id"
+        query = "SELECT * EXCLUDE (tags, tag_bits) FROM segment_20261115 ORDER BY segment_id"
         return self.storage._cursor().execute(query).fetchall()
