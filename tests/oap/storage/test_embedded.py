@@ -107,7 +107,7 @@ def test_segments_of_the_third_version_are_given_tags(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP INDEX segment_20261115_trace_id")
         connection.execute("ALTER TABLE segment_20261115 DROP COLUMN tags")
-        connection.execute(schema.segment_index(20261115))
+        connection.execute("CREATE INDEX segment_20261115_trace_id ON segment_20261115 (trace_id)")
         connection.execute("UPDATE schema_version SET version = 3")
     storage.start(path, UTC)
     storage.apply(batch(1, 2, [segment("b", tags=["k=v"])]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from contracts.storage_contract import NOON, batch, segment
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
-from skyfarer.oap.storage.embedded import EmbeddedStorage, schema, signatures
+from skyfarer.oap.storage.embedded import EmbeddedStorage, signatures
 
 DAY_MS = 86_400_000
 DAYS = (0, 1, 3)
@@ -106,7 +106,7 @@ def test_segments_of_the_fifth_version_are_found_by_their_tags_beside_newer_ones
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP INDEX segment_20261115_trace_id")
         connection.execute("ALTER TABLE segment_20261115 DROP COLUMN tag_bits")
-        connection.execute(schema.segment_index(20261115))
+        connection.execute("CREATE INDEX segment_20261115_trace_id ON segment_20261115 (trace_id)")
         connection.execute("UPDATE schema_version SET version = 5")
     storage.start(path, UTC)
     storage.apply(batch(9, 10, [segment("new", latency=0, tags=["k=3"])]))

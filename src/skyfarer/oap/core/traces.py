@@ -11,6 +11,8 @@ from typing import Final, Protocol
 
 TAG_SEPARATOR: Final = "="
 """Between key and value of a tag to find segments by; no such key has it."""
+TAG_CHARS_MAX: Final = 256
+"""Of `key=value`; a longer one is left out."""
 
 
 class TraceOrder(Enum):

@@ -11,7 +11,8 @@ import pyarrow as pa
 from skyfarer.oap.core.inventory import Inventory, InventoryScope, combine, row_id
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Heartbeat
-from skyfarer.oap.core.streams import INVENTORY_MODELS, SEQUENCE, ColumnType, Model
+from skyfarer.oap.core.streams.declaration import SEQUENCE, ColumnType, Model
+from skyfarer.oap.core.streams.inventories import INVENTORY_MODELS
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 
 CHANGES: Final = ("register_time", "update_time", "mapping_time")
@@ -37,7 +38,7 @@ def by_scope(inventories: Iterable[Inventory]) -> Mapping[InventoryScope, dict[s
 
 def differ(row: Inventory, stored: Inventory) -> bool:
     """In what a row keeps; whatever else was said is said in vain."""
-    fields = [column.field for column in INVENTORY_MODELS[row.scope].columns]
+    fields = [column.attribute for column in INVENTORY_MODELS[row.scope].columns]
     return any(getattr(row, field) != getattr(stored, field) for field in fields)
 
 
@@ -47,7 +48,7 @@ def query(model: Model) -> str:
 
 def read(scope: InventoryScope, rows: Iterable[Sequence[Any]]) -> list[Inventory]:
     """Of rows that `query` has asked for."""
-    fields = [column.field for column in INVENTORY_MODELS[scope].columns]
+    fields = [column.attribute for column in INVENTORY_MODELS[scope].columns]
     return [Inventory(scope, **dict(zip(fields, row, strict=True))) for row in rows]
 
 
@@ -55,7 +56,7 @@ def as_table(model: Model, rows: Rows, sequences: Iterable[int] | None = None) -
     """With these ids, or with their own."""
     columns = {"id": pa.array(list(rows), pa.string())}
     for column in model.columns:
-        values: Iterable[Any] = [getattr(row, column.field) for row in rows.values()]
+        values: Iterable[Any] = [getattr(row, column.attribute) for row in rows.values()]
         if column == SEQUENCE and sequences is not None:
             values = sequences
         columns[column.name] = pa.array(values, _ARROW_TYPES[column.type])

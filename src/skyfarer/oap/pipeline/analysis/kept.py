@@ -9,11 +9,10 @@ from typing import Final, Literal, TypeAlias
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
+from skyfarer.oap.core.traces import TAG_CHARS_MAX
 from skyfarer.oap.pipeline.analysis.slow import SlowSettings
 
 ENTRY: Final = 0
-TAG_CHARS_MAX: Final = 256
-"""Of `key=value`; a longer one is left out."""
 TAGS_MAX: Final = 1_000
 """Of one segment or log, the first ones."""
 

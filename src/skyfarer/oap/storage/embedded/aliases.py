@@ -18,12 +18,6 @@ from skyfarer.oap.core.storage import ALIASES_MAX
 from skyfarer.oap.storage.entities import instances, services
 from skyfarer.oap.storage.merging import Numbers
 
-DDL: Final = """CREATE TABLE IF NOT EXISTS network_address_alias (
-    address VARCHAR PRIMARY KEY, represent_service_id VARCHAR NOT NULL,
-    represent_service_name VARCHAR NOT NULL, represent_service_instance_id VARCHAR NOT NULL,
-    represent_service_instance_name VARCHAR NOT NULL, time_bucket BIGINT NOT NULL,
-    last_update_time_bucket BIGINT NOT NULL);"""
-
 # In one minute the greater name has it: the order of a batch's rows means nothing.
 _CLAIMS: Final = """CREATE OR REPLACE TEMP TABLE claim AS
     SELECT address, unnest(newest), first_bucket AS time_bucket FROM (

@@ -18,7 +18,7 @@ import duckdb
 
 from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks, templates
+from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks
 from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.known import Known
@@ -82,7 +82,7 @@ class EmbeddedStorage(
             ) from error
         connection.execute(_USE)
         if install:
-            for statements in (schema.FIXED, parked.DDL, tasks.DDL, templates.DDL, expiry.DDL):
+            for statements in (schema.FIXED, parked.DDL, tasks.DDL, expiry.DDL):
                 connection.execute(statements)
         elif schema.VERSION_TABLE not in schema.present(connection):
             connection.close()

@@ -14,14 +14,17 @@ from typing import Any, Final
 
 import duckdb
 
-from skyfarer.oap.core.events import MESSAGE_CHARS_MAX, EventCondition, StoredEvent
+from skyfarer.oap.core.events import EventCondition, StoredEvent
 from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import EVENT, MESSAGE
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.storage import parameters
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import models, schema
 from skyfarer.oap.storage.embedded.searching import WITHIN, asked, bounded
 
-NAME: Final = "event"
+NAME: Final = EVENT.name
+_MODEL: Final = model(EVENT)
 _TESTS: Final = {
     "uuid": "uuid = $uuid",
     "service": "service = $service",
@@ -62,20 +65,12 @@ _FIELDS: Final = [field.name for field in fields(StoredEvent)]
 
 def store(cursor: duckdb.DuckDBPyConnection, day: int) -> None:
     """Those of the `incoming` rows, with their parameters `written`, of that day."""
-    table = f"{NAME}_{day:08d}"
-    cursor.execute(
-        f"""CREATE TABLE IF NOT EXISTS {table} (
-        uuid VARCHAR PRIMARY KEY, service VARCHAR NOT NULL, service_instance VARCHAR NOT NULL,
-        endpoint VARCHAR NOT NULL, event_name VARCHAR NOT NULL, type INTEGER NOT NULL,
-        message VARCHAR NOT NULL, parameters VARCHAR NOT NULL, start_time BIGINT NOT NULL,
-        end_time BIGINT NOT NULL, layer VARCHAR NOT NULL, timestamp BIGINT NOT NULL,
-        time_bucket BIGINT NOT NULL)"""
-    )
+    table = models.make(cursor, _MODEL, day)
     cursor.execute(
         f"""INSERT OR REPLACE INTO {table}
         WITH told AS (
             SELECT uuid, service, instance AS service_instance, endpoint, name AS event_name, type,
-                message[:{MESSAGE_CHARS_MAX}] AS message, parameters, begun AS start_time,
+                message[:{MESSAGE.length}] AS message, parameters, begun AS start_time,
                 ended AS end_time, layer,
                 coalesce(nullif(begun, 0), nullif(ended, 0), minute * {MINUTE_MS}) AS timestamp,
                 bucket * 100 + timestamp // 1000 % 60 AS time_bucket, sequence AS age

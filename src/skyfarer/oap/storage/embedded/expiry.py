@@ -4,7 +4,7 @@
     expired_through    model, day: the last day of it that was dropped; rows of that day, or of an
                        older one, are refused
 
-Only tables of models that are known here are listed: whatever else the file has, those that are
+Only tables of declared models are listed: whatever else the file has, those that are
 kept from an old version among them, is nobody's to drop. The clock of this storage is that of its
 process, since it lives there.
 
@@ -26,8 +26,9 @@ import duckdb
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
-from skyfarer.oap.core.slow import Slow
-from skyfarer.oap.storage.embedded import events, logs, metrics, relations, schema, tags
+from skyfarer.oap.core.streams.catalog import kept
+from skyfarer.oap.core.streams.metrics import PREFIX
+from skyfarer.oap.storage.embedded import metrics, schema
 from skyfarer.oap.storage.expiring import OUT_OF_SIGHT, check, day_table, is_out_of_sight, lasts
 from skyfarer.oap.storage.seen import Seen
 
@@ -37,12 +38,6 @@ CREATE TABLE IF NOT EXISTS lease (
     expires_ms BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS expired_through (model VARCHAR PRIMARY KEY, day INTEGER NOT NULL);
 """
-_RECORDS: Final = frozenset(
-    (
-        *(schema.SEGMENT, schema.UNSAMPLED, schema.RECORD, tags.NAME, logs.NAME, events.NAME),
-        *(what.value for what in Slow),
-    )
-)
 
 
 class Expiry(ABC):
@@ -64,7 +59,7 @@ class Expiry(ABC):
         return self._clock.now_ms()
 
     def day_tables(self) -> list[DayTable]:
-        found = (day_table(name, _kept) for name in schema.present(self._cursor()))
+        found = (day_table(name, kept) for name in schema.present(self._cursor()))
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -90,7 +85,7 @@ class Expiry(ABC):
 
     def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
         name = f"{table.model}_{table.day:08d}"
-        if day_table(name, _kept) != table:
+        if day_table(name, kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
         with self._applying:
             with self._transaction() as cursor:
@@ -116,8 +111,8 @@ class Expiry(ABC):
     def expired(self) -> Mapping[Kept, int]:
         last: dict[Kept, int] = {}
         for model, day in list(self._expired.items()):
-            if (kept := _kept(model)) is not None:
-                last[kept] = max(day, last.get(kept, 0))
+            if (how := kept(model)) is not None:
+                last[how] = max(day, last.get(how, 0))
         return last
 
     def _refuse_dropped(self, day: int, *models: str) -> None:
@@ -141,14 +136,6 @@ def _lease(cursor: duckdb.DuckDBPyConnection, name: str) -> Lease | None:
 
 
 def _leaving(model: str, table: str) -> str:
-    if model.startswith(metrics.PREFIX):
+    if model.startswith(PREFIX):
         return f"ALTER TABLE {table} RENAME TO {OUT_OF_SIGHT}{table}"
     return f"DROP TABLE {table}"
-
-
-def _kept(model: str) -> Kept | None:
-    """None for what is no model of ours."""
-    if model in _RECORDS:
-        return Kept.RECORD
-    ours = model in relations.MODELS or model.startswith(metrics.PREFIX)
-    return Kept.METRICS if ours else None

@@ -1,4 +1,4 @@
-"""The registry's tables: one a scope, made from its declared stream, and the lock of the ids.
+"""The registry: one table a scope, which its stream declares, and the lock of the ids.
 
     <name>_inventory (id VARCHAR PRIMARY KEY, sequence INTEGER UNIQUE, …)   one row a thing
     register_lock    (id INTEGER PRIMARY KEY, sequence BIGINT)              the last id of a scope
@@ -13,22 +13,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
 from skyfarer.oap.core.inventory import FIRST_ID, Inventory, InventoryScope, combine, row_id
 from skyfarer.oap.core.storage import Heartbeat
-from skyfarer.oap.core.streams import INVENTORY_MODELS, SEQUENCE, ColumnType, Model
+from skyfarer.oap.core.streams.declaration import SEQUENCE
+from skyfarer.oap.core.streams.inventories import INVENTORY_MODELS
 from skyfarer.oap.storage import registry
 from skyfarer.oap.storage.registry import Rows
 
-_SQL_TYPES = {
-    ColumnType.BOOLEAN: "BOOLEAN",
-    ColumnType.INT: "INTEGER",
-    ColumnType.LONG: "BIGINT",
-    ColumnType.TEXT: "VARCHAR",
-}
+_LOCKS: Final = ", ".join(f"({scope.value}, {FIRST_ID - 1})" for scope in INVENTORY_MODELS)
+DDL: Final = f"""
+CREATE TABLE IF NOT EXISTS register_lock (id INTEGER PRIMARY KEY, sequence BIGINT);
+INSERT OR IGNORE INTO register_lock VALUES {_LOCKS};
+"""
+"""The lock of every scope, standing at the id before the first."""
 
 
 class Inventories(ABC):
@@ -50,7 +51,7 @@ class Inventories(ABC):
         self, scope: InventoryScope, since_ms: int, limit: int
     ) -> list[Inventory]:
         model = INVENTORY_MODELS[scope]
-        times = [column.name for column in model.columns if column.field in registry.CHANGES]
+        times = [column.name for column in model.columns if column.attribute in registry.CHANGES]
         latest = f"greatest({', '.join(times)})"
         query = f"{registry.query(model)} WHERE {latest} >= ? ORDER BY {latest} DESC LIMIT ?"
         return _found(self._cursor(), scope, query, [since_ms, limit])
@@ -63,19 +64,6 @@ class Inventories(ABC):
             f" ORDER BY {SEQUENCE.name} LIMIT ? OFFSET ?"
         )
         return _found(self._cursor(), scope, query, [keyword, limit, offset])
-
-
-def ddl() -> str:
-    """The tables, and the lock of every scope standing at the id before the first."""
-    statements = [_table(model) for model in INVENTORY_MODELS.values()]
-    statements.append(
-        "CREATE TABLE IF NOT EXISTS register_lock (id INTEGER PRIMARY KEY, sequence BIGINT)"
-    )
-    statements += [
-        f"INSERT OR IGNORE INTO register_lock VALUES ({scope.value}, {FIRST_ID - 1})"
-        for scope in INVENTORY_MODELS
-    ]
-    return ";\n".join(statements) + ";"
 
 
 def register(
@@ -103,14 +91,6 @@ def register(
     owners = list({row.service_id for row in instances})
     services = _select(cursor, InventoryScope.SERVICE, SEQUENCE.name, owners)
     return registry.heartbeats(instances, services)
-
-
-def _table(model: Model) -> str:
-    columns = [f"{column.name} {_SQL_TYPES[column.type]} NOT NULL" for column in model.columns]
-    return (
-        f"CREATE TABLE IF NOT EXISTS {model.name} "
-        f"(id VARCHAR PRIMARY KEY, {', '.join(columns)}, UNIQUE ({SEQUENCE.name}))"
-    )
 
 
 def _stored(cursor: duckdb.DuckDBPyConnection, scope: InventoryScope, keys: Sequence[str]) -> Rows:

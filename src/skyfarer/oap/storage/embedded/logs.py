@@ -18,10 +18,13 @@ from typing import Final
 import duckdb
 
 from skyfarer.oap.core.logs import LogCondition, StoredLog
-from skyfarer.oap.storage.embedded import schema, tags
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import LOG
+from skyfarer.oap.storage.embedded import models, schema, tags
 from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded
 
-NAME: Final = "log"
+NAME: Final = LOG.name
+_MODEL: Final = model(LOG)
 _COLUMNS: Final = "service_id, service_instance_id, endpoint_id, trace_id, timestamp, kind"
 _TESTS: Final = {
     "service_id": "service_id = $service_id",
@@ -36,15 +39,7 @@ _HAS_WORD: Final = "contains(lower(payload::VARCHAR), lower(${name}::BLOB::VARCH
 
 def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:
     """Those of the `incoming` rows, `identified`, of that day."""
-    table = f"{NAME}_{day:08d}"
-    cursor.execute(
-        f"""CREATE TABLE IF NOT EXISTS {table} (
-        partition VARCHAR, sequence BIGINT, part INTEGER, service_id VARCHAR NOT NULL,
-        service_instance_id VARCHAR NOT NULL, endpoint_id VARCHAR NOT NULL,
-        trace_id VARCHAR NOT NULL, trace_segment_id VARCHAR NOT NULL, span_id INTEGER NOT NULL,
-        time_bucket BIGINT NOT NULL, timestamp BIGINT NOT NULL, tags VARCHAR[],
-        kind INTEGER NOT NULL, payload BLOB, PRIMARY KEY (partition, sequence, part))"""
-    )
+    table = models.make(cursor, _MODEL, day)
     cursor.execute(
         f"""INSERT INTO {table}
         SELECT $partition, sequence, part, service_id, instance_id, endpoint_id, trace_id,
@@ -53,7 +48,7 @@ def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:
         FROM incoming WHERE bucket // 10000 = $day""",
         {"partition": partition, "day": day},
     )
-    tags.store(cursor, tags.LOG, day)
+    tags.store(cursor, LOG.tag_type, day)
 
 
 class LogReads(ABC):
@@ -80,12 +75,12 @@ class LogReads(ABC):
     def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
         cursor = self._cursor()
         with bounded(cursor):
-            return tags.keys(cursor, tags.LOG, between, limit)
+            return tags.keys(cursor, LOG.tag_type, between, limit)
 
     def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
         cursor = self._cursor()
         with bounded(cursor):
-            return tags.values(cursor, tags.LOG, key, between, limit)
+            return tags.values(cursor, LOG.tag_type, key, between, limit)
 
 
 def _page(tables: list[str], where: str, order: str) -> str:

@@ -14,7 +14,6 @@ removed rows back only in a table without an index.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
@@ -26,8 +25,10 @@ import pyarrow as pa
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
 from skyfarer.oap.core.storage import COLUMN_NAME, ROWS_MAX, Deltas, Merge, Value
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.metrics import SOURCES
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
-from skyfarer.oap.storage.embedded import schema, tables
+from skyfarer.oap.storage.embedded import models, schema, tables
 from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
 from skyfarer.oap.storage.embedded.tables import Entry
 from skyfarer.oap.storage.entities import ENTITY_IDS
@@ -37,15 +38,14 @@ Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
 _Row: TypeAlias = dict[str, Value]
 _Read = TypeVar("_Read")
-PREFIX: Final = "metrics_"
 ROWS_A_BATCH: Final = 100_000
 KEYS: Final = ("entity_id", "time_bucket")
+_MODELS: Final = {source: model(stream) for source, stream in SOURCES.items()}
 _ARROW_TYPES: Final = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), tables.SQL: TABLE}
 _NO_ROWS: Final = "SELECT '' AS entity_id, 0::BIGINT AS time_bucket LIMIT 0"
 _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOINT))
 _TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute"))
 _MINUTES_FROM: Final = 10**11  # hours and days are smaller numbers
-_WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class MetricReads(ABC):
@@ -60,7 +60,7 @@ class MetricReads(ABC):
         start_bucket: int,
         end_bucket: int,
     ) -> dict[int, _Row]:
-        days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        days = [_MODELS[source].of_day(day) for day in days_of(start_bucket, end_bucket)]
         cursor, found = self._cursor(), dict[int, _Row]()
         where = f"entity_id = $entity AND {WITHIN}"
         asked = {"entity": entity_id, "first": start_bucket, "last": end_bucket}
@@ -80,7 +80,7 @@ class MetricReads(ABC):
         end_bucket: int,
         service_id: str | None = None,
     ) -> pa.Table:
-        days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
+        days = [_MODELS[source].of_day(day) for day in days_of(start_bucket, end_bucket)]
         where, asked = WITHIN, dict[str, object](first=start_bucket, last=end_bucket)
         if service_id is not None:
             where += f" AND {_of_service(source)}"
@@ -106,16 +106,6 @@ def _whole(rows: pa.Table, source: str) -> pa.Table:
     return rows
 
 
-def model_of(source: str) -> str:
-    """KeyError for what is no source."""
-    ENTITIES[source]
-    return f"{PREFIX}{_WORDS.sub('_', source).lower()}"
-
-
-def table_of(source: str, day: int) -> str:
-    return f"{model_of(source)}_{day:08d}"
-
-
 def merge(
     cursor: duckdb.DuckDBPyConnection, known: Tables, source: str, deltas: Deltas, buckets: Numbers
 ) -> None:
@@ -129,8 +119,7 @@ def merge(
     columns |= {name: deltas.rows[name].cast(_ARROW_TYPES[types[name]]) for name in types}
     rows, days = pa.table(columns), buckets // PRECISIONS[-1]
     for day in np.unique(days):
-        table = table_of(source, int(day))
-        _prepare(cursor, known, table, types)
+        table = _prepare(cursor, known, source, int(day), types)
         of_day = days == day
         some = rows if of_day.all() else rows.filter(pa.array(of_day))
         put = _merged_day(cursor, table, some, buckets[of_day], deltas)
@@ -176,13 +165,16 @@ def _alone(of_type: pa.DataType) -> Merge:
 
 
 def _prepare(
-    cursor: duckdb.DuckDBPyConnection, known: Tables, table: str, types: Mapping[str, str]
-) -> None:
+    cursor: duckdb.DuckDBPyConnection,
+    known: Tables,
+    source: str,
+    day: int,
+    types: Mapping[str, str],
+) -> str:
+    """The name of the table."""
+    table = _MODELS[source].of_day(day)
     if table not in known:
-        cursor.execute(
-            f"CREATE TABLE IF NOT EXISTS {table} (entity_id VARCHAR NOT NULL, "
-            "time_bucket BIGINT NOT NULL)"
-        )
+        models.make(cursor, _MODELS[source], day, keyed=False)
         known[table] = _columns(cursor, table)
     there = known[table]
     for name, sql_type in types.items():
@@ -194,6 +186,7 @@ def _prepare(
                 f"column {name} of {table} is {there[name]}, but a batch brings {sql_type}: "
                 "give what it counts another name"
             )
+    return table
 
 
 def _type(rows: pa.Table, name: str) -> str:

@@ -11,7 +11,7 @@ from skyfarer.oap.core.storage import (
     Service,
 )
 from skyfarer.oap.core.time_bucket import day_of, days_between
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import models, schema
 from skyfarer.oap.storage.embedded.aliases import AliasReads
 from skyfarer.oap.storage.embedded.events import EventReads
 from skyfarer.oap.storage.embedded.logs import LogReads
@@ -57,7 +57,7 @@ class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasR
         with snapshot(cursor):
             present = schema.present(cursor)
             for day in days_between(day_of(start_bucket), day_of(end_bucket)):
-                if (table := schema.record_table(day)) not in present or len(found) >= limit:
+                if (table := models.RECORD.of_day(day)) not in present or len(found) >= limit:
                     continue
                 rows = cursor.execute(
                     f"""SELECT partition, sequence, kind, time_bucket, payload FROM {table}

@@ -25,8 +25,10 @@ import pyarrow.compute as pc
 
 from skyfarer.oap.core.entities import ENTITIES, DetectPoint, Entity
 from skyfarer.oap.core.storage import RELATIONS_MAX, Relation
+from skyfarer.oap.core.streams.declaration import Model, model
+from skyfarer.oap.core.streams.metrics import RELATIONS
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import models, schema
 from skyfarer.oap.storage.embedded.searching import bounded
 from skyfarer.oap.storage.entities import (
     ENTITY_IDS,
@@ -37,13 +39,7 @@ from skyfarer.oap.storage.entities import (
 )
 from skyfarer.oap.storage.merging import Numbers
 
-_TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
-    (Entity.SERVICE_RELATION, DetectPoint.SERVER): "service_relation_server_side",
-    (Entity.SERVICE_RELATION, DetectPoint.CLIENT): "service_relation_client_side",
-    (Entity.INSTANCE_RELATION, DetectPoint.SERVER): "service_instance_relation_server_side",
-    (Entity.INSTANCE_RELATION, DetectPoint.CLIENT): "service_instance_relation_client_side",
-    (Entity.ENDPOINT_RELATION, DetectPoint.SERVER): "endpoint_relation_server_side",
-}
+_MODELS: Final = {seen: model(stream) for seen, stream in RELATIONS.items()}
 _Ids: TypeAlias = Callable[[pa.Table, str], pa.Array]
 _SERVICES: Final[Mapping[str, tuple[_Ids, str]]] = {
     "source_service_id": (services, FROM),
@@ -56,8 +52,7 @@ class _Shape:
     """`ids`: the first two are what a search goes by, the last two are the ends."""
 
     ids: Mapping[str, tuple[_Ids, str]]
-    column: str = ""  # of components, with its type
-    told: str = ""  # that column, of the rows of a batch
+    told: str = ""  # the column of components, of the rows of a batch
     again: str = "NOTHING"  # what to do when the relation is known
     components: str = "[]::INTEGER[]"
 
@@ -65,7 +60,6 @@ class _Shape:
 _SHAPES: Final[Mapping[Entity, _Shape]] = {
     Entity.SERVICE_RELATION: _Shape(
         ids=_SERVICES,
-        column=", component_ids INTEGER[]",
         told=", list_sort(list(DISTINCT component)) AS component_ids",
         again="""UPDATE SET component_ids = list_sort(list_distinct(
             list_concat(component_ids, excluded.component_ids)))
@@ -81,13 +75,11 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     ),
     Entity.ENDPOINT_RELATION: _Shape(
         ids={"source_endpoint": (endpoints, FROM), "dest_endpoint": (endpoints, "")},
-        column=", component_id INTEGER",
         told=", min(component) AS component_id",
         components="[component_id]",
     ),
 }
 
-MODELS: Final = frozenset(_TABLES.values())
 SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if entity in _SHAPES)
 
 
@@ -104,12 +96,12 @@ class RelationReads(ABC):
         of: Collection[str] | None = None,
     ) -> list[Relation]:
         days = days_of(start_bucket, end_bucket)
-        if (kind := _TABLES.get((entity, detect_point))) is None:
+        if (kind := _MODELS.get((entity, detect_point))) is None:
             return []
         cursor = self._cursor()
         with bounded(cursor):
             present = schema.present(cursor)
-            tables = [table for day in days if (table := f"{kind}_{day:08d}") in present]
+            tables = [table for day in days if (table := kind.of_day(day)) in present]
             if not tables:
                 return []
             asked = {"start": start_bucket, "end": end_bucket, "limit": RELATIONS_MAX}
@@ -123,7 +115,7 @@ class RelationReads(ABC):
 
 def models_of(source: str) -> list[str]:
     """What a row of that source may be stored in; nothing for what is no relation."""
-    return [kind for (entity, _), kind in _TABLES.items() if entity is ENTITIES.get(source)]
+    return [kind.name for (entity, _), kind in _MODELS.items() if entity is ENTITIES.get(source)]
 
 
 def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, buckets: Numbers) -> None:
@@ -138,26 +130,20 @@ def store(cursor: duckdb.DuckDBPyConnection, source: str, rows: pa.Table, bucket
     cursor.register("related", pa.table(columns))
     points = set(pc.unique(rows["detect_point"]).to_pylist())
     days = np.unique(buckets // PRECISIONS[-1]).tolist()
-    kinds = [(point, kind) for (of, point), kind in _TABLES.items() if of is entity]
+    kinds = [(point, kind) for (of, point), kind in _MODELS.items() if of is entity]
     for day, (point, kind) in product(days, kinds):
         if point in points:
-            _store(cursor, shape, point, f"{kind}_{day:08d}", day)
+            _store(cursor, shape, point, kind, day)
 
 
 def _store(
-    cursor: duckdb.DuckDBPyConnection, shape: _Shape, point: DetectPoint, table: str, day: int
+    cursor: duckdb.DuckDBPyConnection, shape: _Shape, point: DetectPoint, kind: Model, day: int
 ) -> None:
-    columns = ", ".join(f"{name} VARCHAR NOT NULL" for name in shape.ids)
-    ids = ", ".join(shape.ids)
+    buckets = ", ".join(f"bucket // {one.minute_divisor}" for one in kind.precisions)
     cursor.execute(
-        f"""CREATE TABLE IF NOT EXISTS {table} (
-        entity_id VARCHAR, time_bucket BIGINT, {columns}{shape.column},
-        PRIMARY KEY (entity_id, time_bucket))"""
-    )
-    cursor.execute(
-        f"""INSERT INTO {table} BY NAME
-        SELECT entity_id, time_bucket, {ids}{shape.told}
-        FROM (SELECT *, unnest([bucket, bucket // 100, bucket // 10000]) AS time_bucket
+        f"""INSERT INTO {models.make(cursor, kind, day)} BY NAME
+        SELECT entity_id, time_bucket, {", ".join(shape.ids)}{shape.told}
+        FROM (SELECT *, unnest([{buckets}]) AS time_bucket
               FROM related WHERE detect_point = ? AND bucket // 10000 = ?)
         GROUP BY ALL ON CONFLICT DO {shape.again}""",
         [point.value, day],

@@ -15,7 +15,7 @@ import pyarrow as pa
 from skyfarer.oap.core.storage import Analysed
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import models, schema
 from skyfarer.oap.storage.embedded.known import Known
 from skyfarer.oap.storage.embedded.searching import snapshot
 
@@ -61,7 +61,7 @@ class Resends(ABC):
 
 
 def _tables(cursor: duckdb.DuckDBPyConnection, day: int) -> list[str]:
-    either = schema.segment_table(day), schema.unsampled_table(day)
+    either = models.SEGMENT.of_day(day), models.UNSAMPLED.of_day(day)
     return sorted(schema.present(cursor).intersection(either))
 
 

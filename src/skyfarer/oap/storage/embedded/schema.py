@@ -3,7 +3,8 @@
 Time series lie in one table a day (`metrics_service_20261115`, `segment_20261115`), so that data
 expires by dropping whole tables. Names of such tables are built from our own names and an integer
 alone; everything that came from outside is a bound parameter, but for the names of accumulators,
-which are checked. Tables of metrics, relations and aliases are declared where they are used.
+which are checked. What the tables of streams look like follows from their declarations (`models`);
+those that are spelt out are this storage's own books.
 
 Version 2 has the column `kind` in segments. A file of version 1 is given it when it is opened: all
 its segments are of the one kind that there was. Version 3 has other metrics, in tables of the same
@@ -24,14 +25,12 @@ from typing import Final, TypeVar
 
 import duckdb
 
+from skyfarer.oap.core.streams.catalog import LASTING
 from skyfarer.oap.core.time_bucket import day_of, days_between
-from skyfarer.oap.storage.embedded import aliases, inventory, signatures, tables
+from skyfarer.oap.storage.embedded import inventory, models, signatures, tables
 
 VERSION = 6
 OLD = "old_v2_"
-SEGMENT = "segment"
-UNSAMPLED = "unsampled"
-RECORD = "record"
 SECOND_MAX = 9999_12_31_23_59_59
 VERSION_TABLE = "schema_version"
 V3_SEGMENT = 1
@@ -52,17 +51,8 @@ CREATE TABLE IF NOT EXISTS source_dropped (
 CREATE TABLE IF NOT EXISTS parked_record (
     partition VARCHAR, sequence BIGINT, kind INTEGER, reason VARCHAR, payload BLOB,
     PRIMARY KEY (partition, sequence));
-CREATE TABLE IF NOT EXISTS service_traffic (
-    id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
-    layer VARCHAR NOT NULL, time_bucket BIGINT NOT NULL);
-CREATE TABLE IF NOT EXISTS instance_traffic (
-    id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
-    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL, properties VARCHAR);
-CREATE TABLE IF NOT EXISTS endpoint_traffic (
-    id VARCHAR PRIMARY KEY, service_id VARCHAR NOT NULL, name VARCHAR NOT NULL,
-    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
-{aliases.DDL}
-{inventory.ddl()}
+{"".join(f"{models.create(one)};" for one in LASTING)}
+{inventory.DDL}
 """
 
 
@@ -140,42 +130,5 @@ def _days_tried(between: tuple[int, int] | None) -> list[int]:
     return days_between(first, last) if (dates[1] - dates[0]).days < DAYS_TRIED_MAX else []
 
 
-def segment_table(day: int) -> str:
-    return f"{SEGMENT}_{day:08d}"
-
-
-def segment_ddl(day: int) -> str:
-    return f"""
-CREATE TABLE IF NOT EXISTS {segment_table(day)} (
-    segment_id VARCHAR PRIMARY KEY, trace_id VARCHAR, service_id VARCHAR,
-    service_instance_id VARCHAR, endpoint_id VARCHAR, time_bucket BIGINT, start_time BIGINT,
-    latency BIGINT, is_error BOOLEAN, data_binary BLOB, kind INTEGER, tags VARCHAR[],
-    {signatures.COLUMN} BIGINT)"""
-
-
-def unsampled_table(day: int) -> str:
-    return f"{UNSAMPLED}_{day:08d}"
-
-
-def unsampled_ddl(day: int) -> str:
-    return f"CREATE TABLE IF NOT EXISTS {unsampled_table(day)} (segment_id VARCHAR PRIMARY KEY)"
-
-
-def record_table(day: int) -> str:
-    return f"{RECORD}_{day:08d}"
-
-
-def record_ddl(day: int) -> str:
-    return f"""
-CREATE TABLE IF NOT EXISTS {record_table(day)} (
-    partition VARCHAR, sequence BIGINT, kind INTEGER NOT NULL, time_bucket BIGINT NOT NULL,
-    payload BLOB, PRIMARY KEY (partition, sequence))"""
-
-
 _SEGMENTS = re.compile("segment_[0-9]{8}")
 _OLD_METRICS = re.compile("metrics_(service|service_instance|endpoint)_[0-9]{8}")
-
-
-def segment_index(day: int) -> str:
-    table = segment_table(day)
-    return f"CREATE INDEX IF NOT EXISTS {table}_trace_id ON {table} (trace_id)"

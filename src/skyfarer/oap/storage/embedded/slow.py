@@ -9,27 +9,26 @@ segment comes only once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Final
 
 import duckdb
 
-from skyfarer.oap.core.slow import SLOWEST_MAX, STATEMENT_CHARS_MAX, Slow, SlowStatement
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.core.slow import SLOWEST_MAX, Slow, SlowStatement
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import SLOW, STATEMENT
+from skyfarer.oap.storage.embedded import models, schema
 from skyfarer.oap.storage.embedded.names import SERVICE_NAME
 from skyfarer.oap.storage.embedded.searching import bounded
+
+_MODELS: Final = {what: model(stream) for what, stream in SLOW.items()}
 
 
 def store(cursor: duckdb.DuckDBPyConnection, what: Slow, day: int) -> None:
     """Those of the `incoming` rows of that day."""
-    table = _table(what, day)
-    cursor.execute(
-        f"""CREATE TABLE IF NOT EXISTS {table} (
-        id VARCHAR NOT NULL, entity_id VARCHAR NOT NULL, statement VARCHAR NOT NULL,
-        latency BIGINT NOT NULL, trace_id VARCHAR NOT NULL, timestamp BIGINT NOT NULL,
-        time_bucket BIGINT NOT NULL)"""
-    )
+    table = models.make(cursor, _MODELS[what], day, keyed=False)
     cursor.execute(
         f"""INSERT INTO {table}
-        SELECT id, {SERVICE_NAME} || '.{int(what.normal)}', statement[:{STATEMENT_CHARS_MAX}],
+        SELECT id, {SERVICE_NAME} || '.{int(what.normal)}', statement[:{STATEMENT.length}],
             latency, trace_id, start_time, bucket * 100 + start_time // 1000 % 60
         FROM incoming WHERE what = $what AND bucket // 10000 = $day
         QUALIFY row_number() OVER (PARTITION BY id ORDER BY latency DESC) = 1""",
@@ -65,7 +64,3 @@ class SlowReads(ABC):
                 {"first": between[0], "last": between[1], "entity": entity_id, "limit": limit},
             )
             return [SlowStatement(*row) for row in rows.fetchall()]
-
-
-def _table(what: Slow, day: int) -> str:
-    return f"{what.value}_{day:08d}"

@@ -10,25 +10,21 @@ from typing import Final
 
 import duckdb
 
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import TAG_AUTOCOMPLETE
 from skyfarer.oap.core.traces import TAG_SEPARATOR
-from skyfarer.oap.storage.embedded import schema
+from skyfarer.oap.storage.embedded import models, schema
 
 TAGS_A_DAY_MAX: Final = 100_000
 """Of one type. Beyond it rows are still found by a tag; it is only no longer proposed."""
-TRACE: Final = "TRACE"
-LOG: Final = "LOG"
-NAME: Final = "tag_autocomplete"
+NAME: Final = TAG_AUTOCOMPLETE.name
+_MODEL: Final = model(TAG_AUTOCOMPLETE)
 _CUT = f"strpos(tag, '{TAG_SEPARATOR}')"
 
 
 def store(cursor: duckdb.DuckDBPyConnection, tag_type: str, day: int) -> None:
     """Those of the `incoming` rows of that day."""
-    table = f"{NAME}_{day:08d}"
-    cursor.execute(
-        f"""CREATE TABLE IF NOT EXISTS {table} (
-        tag_type VARCHAR, tag_key VARCHAR, tag_value VARCHAR, time_bucket BIGINT NOT NULL,
-        PRIMARY KEY (tag_type, tag_key, tag_value))"""
-    )
+    table = models.make(cursor, _MODEL, day)
     cursor.execute(
         f"""INSERT INTO {table}
         WITH told AS (

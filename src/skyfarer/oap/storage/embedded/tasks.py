@@ -16,11 +16,6 @@ from skyfarer.oap.core.tasks import AgentSettings, ProfileTask
 DDL: Final = """
 CREATE TABLE IF NOT EXISTS agent_setting (
     service VARCHAR, key VARCHAR, value VARCHAR NOT NULL, PRIMARY KEY (service, key));
-CREATE TABLE IF NOT EXISTS profile_task (
-    id VARCHAR PRIMARY KEY, service VARCHAR NOT NULL, endpoint VARCHAR NOT NULL,
-    start_time BIGINT NOT NULL, duration INTEGER NOT NULL, min_duration_threshold INTEGER NOT NULL,
-    dump_period INTEGER NOT NULL, max_sampling_count INTEGER NOT NULL,
-    create_time BIGINT NOT NULL);
 """
 TASKS_MAX: Final = 10_000
 """SkyWalking's bound: more of them are not read."""

@@ -11,9 +11,6 @@ import duckdb
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.templates import TEMPLATES_MAX, Template
 
-DDL: Final = """CREATE TABLE IF NOT EXISTS ui_template (
-    id VARCHAR PRIMARY KEY, configuration VARCHAR NOT NULL, update_time BIGINT NOT NULL,
-    disabled BOOLEAN NOT NULL, number INTEGER NOT NULL);"""
 _SAVE: Final = """INSERT INTO ui_template
     SELECT $id, $configuration, $updated, $disabled, coalesce(max(number), 0) + 1 FROM ui_template
     ON CONFLICT DO UPDATE SET configuration = excluded.configuration,

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import duckdb
 
+from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
-from skyfarer.oap.storage.embedded import pages, schema, signatures, tags
+from skyfarer.oap.storage.embedded import models, pages, schema, signatures, tags
 from skyfarer.oap.storage.embedded.pages import Candidate
 from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, by_day, tagged
 
@@ -68,19 +69,19 @@ class TraceReads(ABC):
         cursor, search = self._cursor(), _Search(condition, order, offset + limit)
         with bounded(cursor):
             read = partial(_page, cursor, search)
-            rows = schema.of_days(cursor, schema.SEGMENT, condition.between, read)
+            rows = schema.of_days(cursor, models.SEGMENT.name, condition.between, read)
         briefs = sorted((SegmentBrief(*row) for row in rows), key=_PLACES[order])
         return briefs[offset : search.wanted]
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
         cursor = self._cursor()
         with bounded(cursor):
-            return tags.keys(cursor, tags.TRACE, between, limit)
+            return tags.keys(cursor, SEGMENT.tag_type, between, limit)
 
     def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
         cursor = self._cursor()
         with bounded(cursor):
-            return tags.values(cursor, tags.TRACE, key, between, limit)
+            return tags.values(cursor, SEGMENT.tag_type, key, between, limit)
 
 
 def _page(
@@ -132,7 +133,7 @@ def _in_turn(tables: Sequence[str], search: _Search) -> list[Sequence[str]]:
 def _found(cursor: duckdb.DuckDBPyConnection, trace_id: str, segments_max: int) -> list[_Found]:
     days = [
         f"SELECT {_BRIEF}, kind, '{table}', rowid FROM {table} WHERE trace_id = $trace_id"
-        for table in schema.day_tables(cursor, schema.SEGMENT)
+        for table in schema.day_tables(cursor, models.SEGMENT.name)
     ]
     if not days:
         return []

@@ -21,6 +21,8 @@ from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.layers import layer_named
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed, Deltas, Heartbeat
+from skyfarer.oap.core.streams.metrics import SOURCES
+from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.core.time_bucket import MINUTE_MS, PRECISIONS, minute_bucket
 from skyfarer.oap.storage import parameters
 from skyfarer.oap.storage.buckets import minute_buckets
@@ -31,8 +33,8 @@ from skyfarer.oap.storage.embedded import (
     inventory,
     logs,
     metrics,
+    models,
     relations,
-    schema,
     signatures,
     slow,
     tags,
@@ -152,11 +154,10 @@ class Writes(Resends, ABC):
     def _store_segments(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
         if not rows.num_rows:
             return
-        for day in self._brought(cursor, signatures.signed(rows), schema.SEGMENT, tags.NAME):
-            cursor.execute(schema.segment_ddl(day))
-            cursor.execute(schema.segment_index(day))
+        for day in self._brought(cursor, signatures.signed(rows), models.SEGMENT.name, tags.NAME):
+            table = models.make(cursor, models.SEGMENT, day)
             cursor.execute(
-                f"""INSERT INTO {schema.segment_table(day)} BY NAME
+                f"""INSERT INTO {table} BY NAME
                 SELECT segment_id, trace_id, {SEGMENT_SERVICE} AS service_id,
                        {SEGMENT_INSTANCE} AS service_instance_id, {SEGMENT_ENDPOINT} AS endpoint_id,
                        bucket * 100 + start_time // 1000 % 60 AS time_bucket, start_time,
@@ -164,13 +165,13 @@ class Writes(Resends, ABC):
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
-            tags.store(cursor, tags.TRACE, day)
+            tags.store(cursor, SEGMENT.tag_type, day)
 
     def _store_unsampled(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
-        for day in self._brought(cursor, rows, schema.UNSAMPLED):
-            cursor.execute(schema.unsampled_ddl(day))
+        for day in self._brought(cursor, rows, models.UNSAMPLED.name):
+            table = models.make(cursor, models.UNSAMPLED, day)
             cursor.execute(
-                f"""INSERT INTO {schema.unsampled_table(day)}
+                f"""INSERT INTO {table}
                 SELECT segment_id FROM incoming WHERE bucket // 10000 = ?""",
                 [day],
             )
@@ -195,10 +196,10 @@ class Writes(Resends, ABC):
     def _store_records(
         self, cursor: duckdb.DuckDBPyConnection, partition: str, rows: pa.Table
     ) -> None:
-        for day in self._brought(cursor, rows, schema.RECORD):
-            cursor.execute(schema.record_ddl(day))
+        for day in self._brought(cursor, rows, models.RECORD.name):
+            table = models.make(cursor, models.RECORD, day)
             cursor.execute(
-                f"""INSERT INTO {schema.record_table(day)}
+                f"""INSERT INTO {table}
                 SELECT ?, sequence, kind, bucket, payload
                 FROM incoming WHERE bucket // 10000 = ?""",
                 [partition, day],
@@ -213,7 +214,7 @@ class Writes(Resends, ABC):
     ) -> bool:
         """Metrics, relations and what there is. True when an alias has changed."""
         buckets = self._bucketed(deltas.rows)
-        models = [metrics.model_of(source)] if deltas.merges else []
+        models = [SOURCES[source].name] if deltas.merges else []
         oldest = int(buckets.min()) // PRECISIONS[-1]
         self._refuse_dropped(oldest, *models, *relations.models_of(source))
         if deltas.merges:

@@ -20,13 +20,8 @@ from skyfarer.oap.storage.entities import instances, services
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import copying
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
 
-DDL: Final = f"""CREATE TABLE IF NOT EXISTS network_address_alias (
-    address {TEXT} PRIMARY KEY, represent_service_id {TEXT} NOT NULL,
-    represent_service_name {TEXT} NOT NULL, represent_service_instance_id {TEXT} NOT NULL,
-    represent_service_instance_name {TEXT} NOT NULL, time_bucket BIGINT NOT NULL,
-    last_update_time_bucket BIGINT NOT NULL);
+DDL: Final = """
 CREATE TABLE IF NOT EXISTS alias_version (version BIGINT PRIMARY KEY);
 INSERT INTO alias_version SELECT 0 WHERE NOT EXISTS (SELECT FROM alias_version);
 """

@@ -19,15 +19,15 @@ import pyarrow as pa
 from pyarrow import csv
 
 from skyfarer.oap.core.storage import KEYS_MAX
+from skyfarer.oap.core.streams.metrics import PREFIX as MERGED
 from skyfarer.oap.storage.merging import TABLE
-from skyfarer.oap.storage.postgresql import copying, schema, tables
+from skyfarer.oap.storage.postgresql import copying, tables
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.models import TEXT
 
 PREFIX: Final = "appended_"
 BATCH: Final = "batch"
-MODELS: Final = "metrics_"
-"""What the names of merged tables begin with."""
 _ARROW: Final = {
     "text": pa.string(),
     "bigint": pa.int64(),
@@ -40,17 +40,17 @@ ARROW_TYPES: Final = {**_ARROW, "text": TABLE}
 
 def appended_to(table: str) -> str:
     """Where batches append what belongs to that table of metrics, or of that model."""
-    return f"{PREFIX}{table.removeprefix(MODELS)}"
+    return f"{PREFIX}{table.removeprefix(MERGED)}"
 
 
 def merged_of(appended: str) -> str:
-    return f"{MODELS}{appended.removeprefix(PREFIX)}"
+    return f"{MERGED}{appended.removeprefix(PREFIX)}"
 
 
 def ddl(appended: str) -> tuple[str, ...]:
     """Without the accumulators, which are added as they come. A series is found by its entity."""
     return (
-        f"CREATE TABLE {appended} (entity_id {schema.TEXT}, time_bucket BIGINT, {BATCH} BIGINT)",
+        f"CREATE TABLE {appended} (entity_id {TEXT}, time_bucket BIGINT, {BATCH} BIGINT)",
         f"CREATE INDEX {appended}_entity ON {appended} (entity_id)",
     )
 

@@ -29,7 +29,6 @@ from skyfarer.oap.storage.postgresql import (
     parked,
     schema,
     tasks,
-    templates,
 )
 from skyfarer.oap.storage.postgresql.copying import Cursor, Text
 from skyfarer.oap.storage.postgresql.expiry import Expiry
@@ -74,8 +73,7 @@ _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 
 
 _FIXED: Final = (
-    *(schema.FIXED, aliases.DDL, inventory.ddl(), parked.DDL, tasks.DDL, templates.DDL),
-    *(expiry.DDL, packed.DDL),
+    *(schema.FIXED, aliases.DDL, inventory.DDL, parked.DDL, tasks.DDL, expiry.DDL, packed.DDL),
 )
 
 

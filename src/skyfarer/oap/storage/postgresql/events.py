@@ -16,16 +16,18 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfarer.oap.core.events import MESSAGE_CHARS_MAX, EventCondition, StoredEvent
+from skyfarer.oap.core.events import EventCondition, StoredEvent
 from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import EVENT, MESSAGE
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.storage import parameters
-from skyfarer.oap.storage.postgresql import copying, schema
+from skyfarer.oap.storage.postgresql import copying, models, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
 from skyfarer.oap.storage.postgresql.searching import WITHIN, Search, asked
 
-NAME: Final = "event"
+NAME: Final = EVENT.name
+_MODEL: Final = model(EVENT)
 _INCOMING: Final = "incoming_event"
 _TESTS: Final = {
     "uuid": "uuid = %(uuid)s",
@@ -71,30 +73,19 @@ _FIELDS: Final = [field.name for field in fields(StoredEvent)]
 
 
 def tables(day: int) -> dict[str, list[str]]:
-    table = f"{NAME}_{day:08d}"
-    return {
-        table: [
-            f"""CREATE TABLE IF NOT EXISTS {table} (
-            uuid {TEXT} PRIMARY KEY, service {TEXT} NOT NULL, service_instance {TEXT} NOT NULL,
-            endpoint {TEXT} NOT NULL, event_name {TEXT} NOT NULL, type INTEGER NOT NULL,
-            message {TEXT} NOT NULL, parameters {TEXT} NOT NULL, start_time BIGINT NOT NULL,
-            end_time BIGINT NOT NULL, layer {TEXT} NOT NULL, timestamp BIGINT NOT NULL,
-            time_bucket BIGINT NOT NULL)""",
-            f"CREATE INDEX IF NOT EXISTS {table}_time ON {table} (time_bucket)",
-        ]
-    }
+    return models.of_day(_MODEL, day)
 
 
 def bring(cursor: Cursor, rows: pa.Table) -> None:
     """All of a batch, with their minute buckets in `bucket`, for `store`."""
-    cut = pc.utf8_slice_codeunits(rows["message"], 0, MESSAGE_CHARS_MAX)
+    cut = pc.utf8_slice_codeunits(rows["message"], 0, MESSAGE.length)
     rows = rows.set_column(rows.schema.get_field_index("message"), "message", cut)
     copying.bring(cursor, _INCOMING, parameters.written(rows))
 
 
 def store(cursor: Cursor, day: int) -> None:
     """What was brought of that day."""
-    table = f"{NAME}_{day:08d}"
+    table = _MODEL.of_day(day)
     replaced = ", ".join(f"{column} = excluded.{column}" for column in _MERGED)
     cursor.execute(
         f"""INSERT INTO {table} WITH told AS (

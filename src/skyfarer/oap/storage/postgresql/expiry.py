@@ -4,7 +4,7 @@
     expired_through    model, day: the last day of it that was dropped; rows of that day, or of an
                        older one, are refused
 
-Only tables of models that are known here are listed: whatever else the schema has is nobody's to
+Only tables of declared models are listed: whatever else the schema has is nobody's to
 drop. The clock is the server's. A day is dropped, and tables are made, under the same lock
 (`Lock.SCHEMA`): who makes a table has looked at `expired_through` under it. A batch that had seen
 its table before it was dropped finds none, is refused as a whole, and looks again.
@@ -23,7 +23,8 @@ from typing import Final
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
-from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.core.streams.catalog import kept
+from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.expiring import (
     DAY_TABLE,
     OUT_OF_SIGHT,
@@ -34,17 +35,13 @@ from skyfarer.oap.storage.expiring import (
 )
 from skyfarer.oap.storage.postgresql import (
     appended,
-    events,
-    logs,
     metrics,
     packed,
-    relations,
     schema,
     segments,
-    tags,
 )
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.models import TEXT
 from skyfarer.oap.storage.seen import Seen
 
 DDL: Final = f"""
@@ -54,14 +51,6 @@ CREATE TABLE IF NOT EXISTS lease (
 CREATE TABLE IF NOT EXISTS expired_through (model {TEXT} PRIMARY KEY, day INTEGER NOT NULL);
 """
 _NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_RECORDS: Final = frozenset(
-    (
-        *(segments.NAME, segments.UNSAMPLED, schema.RECORD),
-        *(tags.NAME, logs.NAME, events.NAME),
-        *(what.value for what in Slow),
-    )
-)
-
 _PARTS: Final = {segments.NAME: (segments.DATA,)}
 """Model → tables that go with its own, in one transaction: half of it could not be read."""
 
@@ -85,7 +74,7 @@ class Expiry(ABC):
 
     def day_tables(self) -> list[DayTable]:
         with self._reading() as cursor:
-            found = [day_table(name, _kept) for name in schema.present(cursor)]
+            found = [day_table(name, kept) for name in schema.present(cursor)]
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -112,7 +101,7 @@ class Expiry(ABC):
 
     def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
         name = f"{table.model}_{table.day:08d}"
-        if day_table(name, _kept) != table:
+        if day_table(name, kept) != table:
             raise PermanentError(f"{name} is no table of a day that may be dropped")
         names = [name, *(f"{part}_{table.day:08d}" for part in _parts(table.model))]
         with self._applying:
@@ -147,8 +136,8 @@ class Expiry(ABC):
         with self._reading() as cursor:
             days = _expired(cursor)
         for model, day in days.items():
-            if (kept := _kept(model)) is not None:
-                last[kept] = max(day, last.get(kept, 0))
+            if (how := kept(model)) is not None:
+                last[how] = max(day, last.get(how, 0))
         return last
 
 
@@ -181,14 +170,6 @@ def _lease(cursor: Cursor, name: str) -> Lease | None:
 
 def _parts(model: str) -> tuple[str, ...]:
     """In the order in which they are locked."""
-    if model.startswith(metrics.PREFIX):
+    if model.startswith(PREFIX):
         return (appended.appended_to(model),)
     return _PARTS.get(model, ())
-
-
-def _kept(model: str) -> Kept | None:
-    """None for what is no model of ours."""
-    if model in _RECORDS:
-        return Kept.RECORD
-    ours = model in relations.MODELS or model.startswith(metrics.PREFIX)
-    return Kept.METRICS if ours else None

@@ -19,16 +19,18 @@ from typing import Final
 import pyarrow as pa
 
 from skyfarer.oap.core.logs import LogCondition, StoredLog
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import LOG
 from skyfarer.oap.storage.entities import identified
-from skyfarer.oap.storage.postgresql import copying, schema, tags
+from skyfarer.oap.storage.postgresql import copying, models, schema, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing, Place, blobs
-from skyfarer.oap.storage.postgresql.schema import TEXT
 from skyfarer.oap.storage.postgresql.searching import Search, asked, by_day, narrow
 from skyfarer.oap.storage.postgresql.segments import seconds
 
-NAME: Final = "log"
-_PLACE: Final = ("partition", "sequence", "part")
+NAME: Final = LOG.name
+_MODEL: Final = model(LOG)
+_PLACE: Final = tuple(column.name for column in LOG.key)
 _LISTED: Final = (
     *("ctid::text", "coalesce(octet_length(payload), 0)", "service_id", "service_instance_id"),
     *("endpoint_id", "trace_id", "timestamp", "kind", *_PLACE),
@@ -38,7 +40,7 @@ _STORED: Final = (
     "payload",
 )
 _BYTES: Final = "SELECT ctid::text, payload FROM {table} WHERE ctid = ANY(%(keys)s::tid[])"
-_TRACED: Final = "trace_id <> ''"
+_TRACED: Final = models.says_something(_MODEL, "trace_id")
 _TESTS: Final = {
     "service_id": "service_id = %(service_id)s",
     "instance_id": "service_instance_id = %(instance_id)s",
@@ -51,30 +53,10 @@ _TEXT_OF: Final = "lower(encode({}, 'escape') COLLATE \"C\")"
 _HAS_WORD: Final = (
     f"strpos({_TEXT_OF.format('payload')}, {_TEXT_OF.format('%({name})s::bytea')}) > 0"
 )
-_INDICES: Final = {
-    "time": "(timestamp)",
-    "service": "(service_id)",
-    "trace": f"(trace_id) WHERE {_TRACED}",
-    "tags": "USING gin (tags)",
-}
 
 
 def tables(day: int) -> dict[str, list[str]]:
-    table = f"{NAME}_{day:08d}"
-    return {
-        table: [
-            f"""CREATE TABLE IF NOT EXISTS {table} (
-            partition {TEXT}, sequence BIGINT, part INTEGER, service_id {TEXT} NOT NULL,
-            service_instance_id {TEXT} NOT NULL, endpoint_id {TEXT} NOT NULL,
-            trace_id {TEXT} NOT NULL, trace_segment_id {TEXT} NOT NULL, span_id INTEGER NOT NULL,
-            time_bucket BIGINT NOT NULL, timestamp BIGINT NOT NULL, tags TEXT[] COLLATE "C",
-            kind INTEGER NOT NULL, payload BYTEA, PRIMARY KEY ({", ".join(_PLACE)}))""",
-            *(
-                f"CREATE INDEX IF NOT EXISTS {table}_{name} ON {table} {what}"
-                for name, what in _INDICES.items()
-            ),
-        ]
-    }
+    return models.of_day(_MODEL, day)
 
 
 def store(cursor: Cursor, partition: str, rows: pa.Table, day: int) -> None:
@@ -87,7 +69,7 @@ def store(cursor: Cursor, partition: str, rows: pa.Table, day: int) -> None:
         "time_bucket": seconds(rows),
         "timestamp": rows["start_time"],
     }
-    copying.append(cursor, f"{NAME}_{day:08d}", pa.table(columns))
+    copying.append(cursor, _MODEL.of_day(day), pa.table(columns))
 
 
 class LogReads(ABC):
@@ -121,9 +103,9 @@ class LogReads(ABC):
 
     def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
         with self._reading() as cursor:
-            return tags.keys(Search(cursor, self._read_timeout_s), tags.LOG, between, limit)
+            return tags.keys(Search(cursor, self._read_timeout_s), LOG.tag_type, between, limit)
 
     def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
         with self._reading() as cursor:
             search = Search(cursor, self._read_timeout_s)
-            return tags.values(search, tags.LOG, key, between, limit)
+            return tags.values(search, LOG.tag_type, key, between, limit)

@@ -14,7 +14,6 @@ whoever compares entities, and finds them by an index of their buckets.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -24,21 +23,25 @@ import pyarrow as pa
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS
 from skyfarer.oap.core.storage import Deltas, Merge
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.metrics import SOURCES
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.buckets import days_in
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import Numbers
-from skyfarer.oap.storage.postgresql import appended, schema
+from skyfarer.oap.storage.postgresql import appended, models
 from skyfarer.oap.storage.postgresql.columns import MERGES, Column, columns_of, sql_type
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 Tables: TypeAlias = dict[str, dict[str, str]]
 """Table → column → its type in SQL."""
-PREFIX: Final = appended.MODELS
 PAGE_PERCENT: Final = 50
+_MODELS: Final = {source: model(stream) for source, stream in SOURCES.items()}
+ANY_SOURCE: Final = next(iter(_MODELS.values()))
+"""Tables of all sources are alike, but for their accumulators."""
+_HALF_EMPTY: Final = f" WITH (fillfactor = {PAGE_PERCENT})"
 ANY: Final = 2**31 - 1
 """Keys of a table that is not bounded yet."""
-_WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,7 @@ class Wide:
 
 def table_of(source: str, day: int) -> str:
     """KeyError for what is no source."""
-    ENTITIES[source]
-    return f"{PREFIX}{_WORDS.sub('_', source).lower()}_{day:08d}"
+    return _MODELS[source].of_day(day)
 
 
 def wide(source: str, deltas: Deltas, buckets: Numbers) -> Iterator[Wide]:
@@ -84,7 +86,7 @@ def make(cursor: Cursor, known: Tables, wanted: Wide) -> None:
     beside = appended.appended_to(wanted.table)
     there = stored_columns(cursor, wanted.table)
     if not there:
-        for statement in _ddl(wanted.table):
+        for statement in models.statements(ANY_SOURCE, wanted.table, options=_HALF_EMPTY):
             cursor.execute(statement)
     if not (there_beside := stored_columns(cursor, beside)):
         for statement in appended.ddl(beside):
@@ -94,19 +96,6 @@ def make(cursor: Cursor, known: Tables, wanted: Wide) -> None:
         _add(cursor, wanted.table, there, column, column.declared())
         _add(cursor, beside, there_beside, column, column.appended())
     known[wanted.table], known[beside] = there, there_beside
-
-
-def _ddl(table: str) -> tuple[str, ...]:
-    return (
-        f"""CREATE TABLE {table} (
-        entity_id {schema.TEXT}, time_bucket BIGINT, PRIMARY KEY (entity_id, time_bucket))
-        WITH (fillfactor = {PAGE_PERCENT})""",
-        index_ddl(table),
-    )
-
-
-def index_ddl(table: str) -> str:
-    return f"CREATE INDEX IF NOT EXISTS {table}_bucket ON {table} (time_bucket)"
 
 
 def _add(

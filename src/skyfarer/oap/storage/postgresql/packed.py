@@ -39,7 +39,7 @@ from skyfarer.base.units import MIB
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.postgresql.columns import KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.models import TEXT
 
 DDL: Final = f"""
 CREATE TABLE IF NOT EXISTS packed_metrics (

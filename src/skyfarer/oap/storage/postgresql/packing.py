@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from psycopg.errors import UndefinedTable
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.postgresql import columnar, packed, schema
-from skyfarer.oap.storage.postgresql.appended import MODELS
 from skyfarer.oap.storage.postgresql.columns import KEYS
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import stored_columns
@@ -30,7 +30,7 @@ PACKS_A_TURN: Final = 8
 PACKED_ROWS_MAX: Final = 250_000
 """Of a table and precision. More are read as merged rows: few questions may have so many."""
 _LAST_HOUR: Final = 23
-_TABLE: Final = re.compile(f"({MODELS}[a-z_]+)_([0-9]{{8}})")
+_TABLE: Final = re.compile(f"({PREFIX}[a-z_]+)_([0-9]{{8}})")
 _NUMBERS: Final = frozenset(("bigint", "double precision"))
 
 

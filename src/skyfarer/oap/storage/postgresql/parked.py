@@ -14,7 +14,7 @@ from typing import Any, Final
 from skyfarer.oap.core.parked import DAMAGED, ParkedEntry, ParkedQuery, Retry, RetryState
 from skyfarer.oap.storage.portions import within_bytes
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.models import TEXT
 
 DDL: Final = f"""
 CREATE TABLE IF NOT EXISTS parked_retry (

@@ -12,7 +12,7 @@ from skyfarer.oap.core.storage import (
 )
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.listed import instance, service
-from skyfarer.oap.storage.postgresql import schema
+from skyfarer.oap.storage.postgresql import models, schema
 from skyfarer.oap.storage.postgresql.aliases import AliasReads
 from skyfarer.oap.storage.postgresql.comparing import RowReads
 from skyfarer.oap.storage.postgresql.events import EventReads
@@ -82,7 +82,7 @@ class Reads(
         with self._reading() as cursor:
             present = schema.present(cursor)
             for day in days_between(day_of(start_bucket), day_of(end_bucket)):
-                if (table := schema.record_table(day)) not in present or len(found) >= limit:
+                if (table := models.RECORD.of_day(day)) not in present or len(found) >= limit:
                     continue
                 rows = cursor.execute(
                     f"""SELECT partition, sequence, kind, time_bucket, payload FROM {table}

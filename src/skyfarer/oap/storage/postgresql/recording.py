@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed
+from skyfarer.oap.core.streams.records import LOG, SEGMENT, UNSAMPLED
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.buckets import days_in, minute_buckets
 from skyfarer.oap.storage.postgresql import events, logs, schema, segments, slow, tags
@@ -67,9 +68,9 @@ class RecordWrites(ABC):
         """Alone (`Lock.MERGING`), if there is any: what changes rows that other batches change as
         well."""
         for day, rows in self._daily(batch.segments):
-            tags.store(cursor, tags.TRACE, rows, day)
+            tags.store(cursor, SEGMENT.tag_type, rows, day)
         for day, rows in self._daily(batch.logs):
-            tags.store(cursor, tags.LOG, rows, day)
+            tags.store(cursor, LOG.tag_type, rows, day)
         if self._days(batch.slow) or self._days(batch.events):
             schema.take(cursor, schema.Lock.MERGING)
         for what, day in self._slow(batch):
@@ -99,4 +100,4 @@ class RecordWrites(ABC):
             yield day, rows if len(days) == 1 else rows.filter(here)
 
 
-_WITH_SEGMENTS = (segments.NAME, segments.UNSAMPLED)
+_WITH_SEGMENTS = (SEGMENT.name, UNSAMPLED.name)

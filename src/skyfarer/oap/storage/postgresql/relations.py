@@ -24,21 +24,16 @@ import pyarrow.compute as pc
 
 from skyfarer.oap.core.entities import ENTITIES, DetectPoint, Entity
 from skyfarer.oap.core.storage import RELATIONS_MAX, Relation
+from skyfarer.oap.core.streams.declaration import Model, model
+from skyfarer.oap.core.streams.metrics import RELATIONS
 from skyfarer.oap.core.time_bucket import days_of
 from skyfarer.oap.storage.buckets import days_in
 from skyfarer.oap.storage.entities import ENTITY_IDS, FROM, endpoints, instances, services
 from skyfarer.oap.storage.merging import Numbers
-from skyfarer.oap.storage.postgresql import copying, schema
+from skyfarer.oap.storage.postgresql import copying, models, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
 
-_TABLES: Final[Mapping[tuple[Entity, DetectPoint], str]] = {
-    (Entity.SERVICE_RELATION, DetectPoint.SERVER): "service_relation_server_side",
-    (Entity.SERVICE_RELATION, DetectPoint.CLIENT): "service_relation_client_side",
-    (Entity.INSTANCE_RELATION, DetectPoint.SERVER): "service_instance_relation_server_side",
-    (Entity.INSTANCE_RELATION, DetectPoint.CLIENT): "service_instance_relation_client_side",
-    (Entity.ENDPOINT_RELATION, DetectPoint.SERVER): "endpoint_relation_server_side",
-}
+_MODELS: Final = {seen: model(stream) for seen, stream in RELATIONS.items()}
 _Ids: TypeAlias = Callable[[pa.Table, str], pa.Array]
 _SERVICES: Final[Mapping[str, tuple[_Ids, str]]] = {
     "source_service_id": (services, FROM),
@@ -52,7 +47,6 @@ class _Shape:
 
     ids: Mapping[str, tuple[_Ids, str]]
     column: str = ""  # of components
-    type: str = ""
     told: str = ""  # that column, of the rows of a batch
     again: str = "NOTHING"  # what to do when the relation is known
     components: str = "'{}'::integer[]"
@@ -62,7 +56,6 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     Entity.SERVICE_RELATION: _Shape(
         ids=_SERVICES,
         column=", component_ids",
-        type="INTEGER[]",
         told=", array_agg(DISTINCT component)",
         again="""UPDATE SET component_ids = ARRAY(
             SELECT DISTINCT unnest(t.component_ids || excluded.component_ids) ORDER BY 1)
@@ -79,13 +72,11 @@ _SHAPES: Final[Mapping[Entity, _Shape]] = {
     Entity.ENDPOINT_RELATION: _Shape(
         ids={"source_endpoint": (endpoints, FROM), "dest_endpoint": (endpoints, "")},
         column=", component_id",
-        type="INTEGER",
         told=", min(component)",
         components="ARRAY[component_id]",
     ),
 }
 
-MODELS: Final = frozenset(_TABLES.values())
 SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if entity in _SHAPES)
 
 
@@ -102,11 +93,11 @@ class RelationReads(ABC):
         of: Collection[str] | None = None,
     ) -> list[Relation]:
         days = days_of(start_bucket, end_bucket)
-        if (kind := _TABLES.get((entity, detect_point))) is None:
+        if (kind := _MODELS.get((entity, detect_point))) is None:
             return []
         with self._reading() as cursor:
             present = schema.present(cursor)
-            tables = [table for day in days if (table := f"{kind}_{day:08d}") in present]
+            tables = [table for day in days if (table := kind.of_day(day)) in present]
             if not tables:
                 return []
             asked = {"start": start_bucket, "end": end_bucket, "limit": RELATIONS_MAX}
@@ -118,28 +109,23 @@ class RelationReads(ABC):
         ]
 
 
-def _sides(source: str, rows: pa.Table, buckets: Numbers) -> Iterator[tuple[DetectPoint, str, int]]:
-    """Detect point, table and day of what the rows of a source tell."""
+def _sides(
+    source: str, rows: pa.Table, buckets: Numbers
+) -> Iterator[tuple[DetectPoint, Model, int]]:
+    """Detect point, model and day of what the rows of a source tell."""
     points = set(pc.unique(rows["detect_point"]).to_pylist())
-    kinds = [(point, kind) for (of, point), kind in _TABLES.items() if of is ENTITIES[source]]
+    kinds = [(point, kind) for (of, point), kind in _MODELS.items() if of is ENTITIES[source]]
     for day, (point, kind) in product(days_in(buckets), kinds):
         if point in points:
-            yield point, f"{kind}_{day:08d}", day
+            yield point, kind, day
 
 
-def tables(source: str, rows: pa.Table, buckets: Numbers) -> Iterator[tuple[str, str]]:
-    """Table of a day → the statement that makes it."""
-    if source not in SOURCES:
-        return
-    shape = _SHAPES[ENTITIES[source]]
-    columns = ", ".join(f"{name} {TEXT} NOT NULL" for name in shape.ids)
-    for _, table, _ in _sides(source, rows, buckets):
-        yield (
-            table,
-            f"""CREATE TABLE IF NOT EXISTS {table} (
-            entity_id {TEXT}, time_bucket BIGINT, {columns}{shape.column} {shape.type},
-            PRIMARY KEY (entity_id, time_bucket))""",
-        )
+def tables(source: str, rows: pa.Table, buckets: Numbers) -> dict[str, list[str]]:
+    """Table of a day → what makes it."""
+    found = dict[str, list[str]]()
+    for _, kind, day in _sides(source, rows, buckets) if source in SOURCES else ():
+        found |= models.of_day(kind, day)
+    return found
 
 
 def store(cursor: Cursor, source: str, rows: pa.Table, buckets: Numbers) -> None:
@@ -152,17 +138,18 @@ def store(cursor: Cursor, source: str, rows: pa.Table, buckets: Numbers) -> None
     columns |= {name: made(rows, of) for name, (made, of) in shape.ids.items()}
     columns |= {name: rows[name] for name in ("component", "detect_point")}
     copying.bring(cursor, "related", pa.table(columns))
-    for point, table, day in _sides(source, rows, buckets):
-        _store(cursor, shape, point, table, day)
+    for point, kind, day in _sides(source, rows, buckets):
+        _store(cursor, shape, point, kind, day)
 
 
-def _store(cursor: Cursor, shape: _Shape, point: DetectPoint, table: str, day: int) -> None:
+def _store(cursor: Cursor, shape: _Shape, point: DetectPoint, kind: Model, day: int) -> None:
+    buckets = ", ".join(f"bucket / {one.minute_divisor}" for one in kind.precisions)
     ids = ", ".join(shape.ids)
     ends = ", ".join(f"min({name})" for name in shape.ids)
     cursor.execute(
-        f"""INSERT INTO {table} AS t (entity_id, time_bucket, {ids}{shape.column})
+        f"""INSERT INTO {kind.of_day(day)} AS t (entity_id, time_bucket, {ids}{shape.column})
         SELECT entity_id, time_bucket, {ends}{shape.told}
-        FROM pg_temp.related, unnest(ARRAY[bucket, bucket / 100, bucket / 10000]) AS time_bucket
+        FROM pg_temp.related, unnest(ARRAY[{buckets}]) AS time_bucket
         WHERE detect_point = %s AND bucket / 10000 = %s
         GROUP BY entity_id, time_bucket ORDER BY entity_id, time_bucket
         ON CONFLICT (entity_id, time_bucket) DO {shape.again}""",

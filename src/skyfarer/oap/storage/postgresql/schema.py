@@ -3,8 +3,8 @@
 Time series lie in one table a day (`metrics_service_20261115`, `segment_20261115`), so that data
 expires by dropping whole tables. Names of such tables are built from our own names and an integer
 alone; everything that came from outside is a bound parameter, but for the names of accumulators,
-which are checked. Texts are compared by their bytes (`TEXT`), as everywhere else in this program:
-the order of a language would be another one in every database, and slower.
+which are checked. What the tables of streams look like follows from their declarations (`models`);
+those that are spelt out are this storage's own books.
 
 Tables are made and given columns in a transaction of their own, before the batch that needs them:
 a statement that changes a table waits for everybody who uses it, and who waits so must hold nothing
@@ -20,13 +20,15 @@ from enum import IntEnum
 from typing import Final
 
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.oap.core.streams.catalog import LASTING
 from skyfarer.oap.core.time_bucket import day_of
-from skyfarer.oap.storage.postgresql.copying import COLLATED, Cursor
+from skyfarer.oap.storage.postgresql import models
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.models import TEXT
 
 VERSION: Final = 3
 """1 had no appended tables, and other names for columns of metrics (`upgrading`). 2 had no packed
 ones: its programs would change rows and leave what is packed of them as it was."""
-RECORD: Final = "record"
 SECOND_MAX: Final = 9999_12_31_23_59_59
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
@@ -52,7 +54,6 @@ def try_to_take(cursor: Cursor, lock: Lock) -> bool:
 
 
 VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
-TEXT: Final = f"TEXT {COLLATED}"
 FIXED: Final = f"""
 CREATE TABLE IF NOT EXISTS source_offset (
     partition {TEXT} PRIMARY KEY, next_sequence BIGINT NOT NULL, delivered BIGINT NOT NULL);
@@ -61,17 +62,7 @@ CREATE TABLE IF NOT EXISTS source_dropped (
 CREATE TABLE IF NOT EXISTS parked_record (
     partition {TEXT}, sequence BIGINT, kind INTEGER, reason {TEXT}, payload BYTEA,
     PRIMARY KEY (partition, sequence));
-CREATE TABLE IF NOT EXISTS service_traffic (
-    id {TEXT} PRIMARY KEY, service_id {TEXT} NOT NULL, name {TEXT} NOT NULL,
-    layer {TEXT} NOT NULL, time_bucket BIGINT NOT NULL);
-CREATE TABLE IF NOT EXISTS instance_traffic (
-    id {TEXT} PRIMARY KEY, service_id {TEXT} NOT NULL, name {TEXT} NOT NULL,
-    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL, properties {TEXT});
-CREATE INDEX IF NOT EXISTS instance_traffic_service_id ON instance_traffic (service_id);
-CREATE TABLE IF NOT EXISTS endpoint_traffic (
-    id {TEXT} PRIMARY KEY, service_id {TEXT} NOT NULL, name {TEXT} NOT NULL,
-    time_bucket BIGINT NOT NULL, last_ping BIGINT NOT NULL);
-CREATE INDEX IF NOT EXISTS endpoint_traffic_service_id ON endpoint_traffic (service_id);
+{"".join(f"{one};" for model in LASTING for one in models.statements(model, model.name))}
 """
 
 
@@ -138,13 +129,3 @@ def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None
     days = sorted((int(one[1]), one[0]) for one in found if one)
     first, last = (day_of(second // 100) for second in between or (0, SECOND_MAX))
     return [table for day, table in days if first <= day <= last]
-
-
-def record_table(day: int) -> str:
-    return f"{RECORD}_{day:08d}"
-
-
-def record_ddl(day: int) -> str:
-    return f"""CREATE TABLE IF NOT EXISTS {record_table(day)} (
-    partition {TEXT}, sequence BIGINT, kind INTEGER NOT NULL, time_bucket BIGINT NOT NULL,
-    payload BYTEA, PRIMARY KEY (partition, sequence))"""

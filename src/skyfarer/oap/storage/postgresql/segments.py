@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -28,52 +29,37 @@ from psycopg import errors
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.storage import StoredMeanwhileError
+from skyfarer.oap.core.streams.declaration import Column, ColumnType, model
+from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.storage.entities import names
 from skyfarer.oap.storage.merging import Numbers
-from skyfarer.oap.storage.postgresql import copying
+from skyfarer.oap.storage.postgresql import copying, models
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
 
-NAME: Final = "segment"
+NAME: Final = SEGMENT.name
 DATA: Final = "segment_data"
-UNSAMPLED: Final = "unsampled"
 ROWS_A_BLOCK: Final = 2**20
 """Of numbers that a batch takes at once; those it does not need are left out."""
 _BLOCKS: Final = "segment_data_block"
+_ROW: Final = Column("data_row", ColumnType.LONG)
+_SEGMENT: Final = model(SEGMENT).without("data_binary").beside(Column("size", ColumnType.INT), _ROW)
+_DATA: Final = replace(
+    _SEGMENT,
+    name=DATA,
+    key=(_ROW,),
+    columns=(Column("data", ColumnType.BINARY, required=False),),
+    indexes=(),
+)
 _KEPT: Final = ("segment_id", "trace_id", "start_time", "latency", "is_error", "kind", "tags")
 
 
 def tables(day: int) -> dict[str, list[str]]:
-    """Table → what makes it and its indices."""
-    segment, data = f"{NAME}_{day:08d}", f"{DATA}_{day:08d}"
-    return {
-        data: [
-            f"CREATE SEQUENCE IF NOT EXISTS {_BLOCKS}",
-            f"CREATE TABLE IF NOT EXISTS {data} (data_row BIGINT PRIMARY KEY, data BYTEA)",
-        ],
-        segment: [
-            f"""CREATE TABLE IF NOT EXISTS {segment} (
-            segment_id {TEXT} PRIMARY KEY, trace_id {TEXT}, service_id {TEXT},
-            service_instance_id {TEXT}, endpoint_id {TEXT}, time_bucket BIGINT NOT NULL,
-            start_time BIGINT NOT NULL, latency BIGINT NOT NULL, is_error BOOLEAN, kind INTEGER,
-            tags TEXT[] COLLATE "C", size INTEGER NOT NULL, data_row BIGINT NOT NULL)""",
-            *(
-                f"CREATE INDEX IF NOT EXISTS {segment}_{name} ON {segment} {what}"
-                for name, what in _INDICES.items()
-            ),
-        ],
-    }
-
-
-_INDICES: Final = {
-    "trace": "(trace_id)",
-    "start": "(start_time)",
-    "latency": "(latency)",
-    "service": "(service_id, latency)",
-    "endpoint": "(endpoint_id, latency)",
-    "error": "(start_time) WHERE is_error",
-    "tags": "USING gin (tags)",
-}
+    """Table → what makes it and its indexes."""
+    data = [
+        f"CREATE SEQUENCE IF NOT EXISTS {_BLOCKS}",
+        *models.statements(_DATA, _DATA.of_day(day)),
+    ]
+    return {_DATA.of_day(day): data} | models.of_day(_SEGMENT, day)
 
 
 def data_of(table: str) -> str:
@@ -82,8 +68,7 @@ def data_of(table: str) -> str:
 
 
 def unsampled_tables(day: int) -> dict[str, list[str]]:
-    table = f"{UNSAMPLED}_{day:08d}"
-    return {table: [f"CREATE TABLE IF NOT EXISTS {table} (segment_id {TEXT} PRIMARY KEY)"]}
+    return models.of_day(models.UNSAMPLED, day)
 
 
 def store(cursor: Cursor, rows: pa.Table, day: int) -> None:
@@ -94,15 +79,15 @@ def store(cursor: Cursor, rows: pa.Table, day: int) -> None:
     columns = {name: rows[name] for name in _KEPT} | _ids(rows)
     columns |= {"time_bucket": seconds(rows), "size": sizes, "data_row": numbers}
     with _alone():
-        copying.append(cursor, f"{NAME}_{day:08d}", pa.table(columns))
+        copying.append(cursor, _SEGMENT.of_day(day), pa.table(columns))
     data = {"data_row": numbers, "data": rows["data_binary"]}
-    copying.append(cursor, f"{DATA}_{day:08d}", pa.table(data))
+    copying.append(cursor, _DATA.of_day(day), pa.table(data))
 
 
 def store_unsampled(cursor: Cursor, rows: pa.Table, day: int) -> None:
     with _alone():
         ids = in_order(rows).select(["segment_id"])
-        copying.append(cursor, f"{UNSAMPLED}_{day:08d}", ids)
+        copying.append(cursor, models.UNSAMPLED.of_day(day), ids)
 
 
 def known(cursor: Cursor, tables: Iterable[str], ids: Sequence[str]) -> list[str]:

@@ -14,34 +14,28 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfarer.oap.core.slow import SLOWEST_MAX, STATEMENT_CHARS_MAX, Slow, SlowStatement
+from skyfarer.oap.core.slow import SLOWEST_MAX, Slow, SlowStatement
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import SLOW, STATEMENT
 from skyfarer.oap.storage.entities import names
-from skyfarer.oap.storage.postgresql import copying, schema
+from skyfarer.oap.storage.postgresql import copying, models, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.pages import Listing
-from skyfarer.oap.storage.postgresql.schema import TEXT
 from skyfarer.oap.storage.postgresql.searching import WITHIN, Search, by_day
 from skyfarer.oap.storage.postgresql.segments import seconds
 
 _INCOMING: Final = "incoming_slow"
 _COLUMNS: Final = ("id", "entity_id", "statement", "latency", "trace_id", "timestamp")
+_MODELS: Final = {what: model(stream) for what, stream in SLOW.items()}
 _LISTING: Final = Listing(
     _COLUMNS, [("latency", True), ("id", False)], by_day=False, tested=("time_bucket",)
 )
 
 
 def tables(what: Slow, day: int) -> dict[str, list[str]]:
-    table = _table(what, day)
-    return {
-        table: [
-            f"""CREATE TABLE IF NOT EXISTS {table} (
-            id {TEXT} NOT NULL, entity_id {TEXT} NOT NULL, statement {TEXT} NOT NULL,
-            latency BIGINT NOT NULL, trace_id {TEXT} NOT NULL, timestamp BIGINT NOT NULL,
-            time_bucket BIGINT NOT NULL)""",
-            f"CREATE INDEX IF NOT EXISTS {table}_time ON {table} (time_bucket)",
-            f"CREATE INDEX IF NOT EXISTS {table}_latency ON {table} (latency)",
-        ]
-    }
+    """Without a key, which nothing is looked for by: ids are unique in a batch, and a segment comes
+    only once."""
+    return models.of_day(_MODELS[what], day, keyed=False)
 
 
 def bring(cursor: Cursor, rows: pa.Table) -> None:
@@ -51,7 +45,7 @@ def bring(cursor: Cursor, rows: pa.Table) -> None:
     columns = {name: rows[name] for name in ("what", "bucket", "id", "latency", "trace_id")}
     columns |= {
         "entity_id": pc.binary_join_element_wise(names(rows, "service"), flags, "."),
-        "statement": pc.utf8_slice_codeunits(rows["statement"], 0, STATEMENT_CHARS_MAX),
+        "statement": pc.utf8_slice_codeunits(rows["statement"], 0, STATEMENT.length),
         "timestamp": rows["start_time"],
         "time_bucket": seconds(rows),
     }
@@ -60,7 +54,7 @@ def bring(cursor: Cursor, rows: pa.Table) -> None:
 
 def store(cursor: Cursor, what: Slow, day: int) -> None:
     """What was brought of that kind and day."""
-    table, told = _table(what, day), {"what": what.name, "day": day}
+    table, told = _MODELS[what].of_day(day), {"what": what.name, "day": day}
     cursor.execute(
         f"""INSERT INTO {table}
         SELECT DISTINCT ON (id) {", ".join(_COLUMNS)}, time_bucket FROM {_INCOMING}
@@ -98,7 +92,3 @@ class SlowReads(ABC):
             days = by_day(tables[::-1], tests, between)
             page = _LISTING.page(search, days, values, limit)
             return [SlowStatement(*row[:-1]) for row in page]
-
-
-def _table(what: Slow, day: int) -> str:
-    return f"{what.value}_{day:08d}"

@@ -13,29 +13,22 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfarer.oap.core.streams.declaration import model
+from skyfarer.oap.core.streams.records import TAG_AUTOCOMPLETE
 from skyfarer.oap.core.traces import TAG_SEPARATOR
-from skyfarer.oap.storage.postgresql import copying, schema
+from skyfarer.oap.storage.postgresql import copying, models, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
 from skyfarer.oap.storage.postgresql.searching import Search
 
 TAGS_A_DAY_MAX: Final = 100_000
 """Of one type. Beyond it rows are still found by a tag; it is only no longer proposed."""
-TRACE: Final = "TRACE"
-LOG: Final = "LOG"
-NAME: Final = "tag_autocomplete"
-_ROW: Final = "tag_type, tag_key, tag_value"
+NAME: Final = TAG_AUTOCOMPLETE.name
+_MODEL: Final = model(TAG_AUTOCOMPLETE)
+_ROW: Final = ", ".join(column.name for column in TAG_AUTOCOMPLETE.key)
 
 
 def tables(day: int) -> dict[str, list[str]]:
-    table = f"{NAME}_{day:08d}"
-    return {
-        table: [
-            f"""CREATE TABLE IF NOT EXISTS {table} (
-            tag_type {TEXT}, tag_key {TEXT}, tag_value {TEXT}, time_bucket BIGINT NOT NULL,
-            PRIMARY KEY ({_ROW}))"""
-        ]
-    }
+    return models.of_day(_MODEL, day)
 
 
 def store(cursor: Cursor, tag_type: str, rows: pa.Table, day: int) -> None:
@@ -44,7 +37,7 @@ def store(cursor: Cursor, tag_type: str, rows: pa.Table, day: int) -> None:
     tags = copying.prepared(pa.table({"tag": pc.list_flatten(rows["tags"])}))["tag"]
     found = sorted(tag for tag in pc.unique(tags).to_pylist() if tag is not None)
     told = {"type": tag_type, "day": day, "tags": found, "rows_max": TAGS_A_DAY_MAX}
-    table = f"{NAME}_{day:08d}"
+    table = _MODEL.of_day(day)
     fresh = cursor.execute(f"SELECT tag FROM {_FRESH.format(table=table)}", told).fetchall()
     if not fresh:
         return

@@ -11,16 +11,11 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.tasks import AgentSettings, ProfileTask
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
+from skyfarer.oap.storage.postgresql.models import TEXT
 
 DDL: Final = f"""
 CREATE TABLE IF NOT EXISTS agent_setting (
     service {TEXT}, key {TEXT}, value {TEXT} NOT NULL, PRIMARY KEY (service, key));
-CREATE TABLE IF NOT EXISTS profile_task (
-    id {TEXT} PRIMARY KEY, service {TEXT} NOT NULL, endpoint {TEXT} NOT NULL,
-    start_time BIGINT NOT NULL, duration INTEGER NOT NULL, min_duration_threshold INTEGER NOT NULL,
-    dump_period INTEGER NOT NULL, max_sampling_count INTEGER NOT NULL,
-    create_time BIGINT NOT NULL);
 """
 TASKS_MAX: Final = 10_000
 """SkyWalking's bound: more of them are not read."""

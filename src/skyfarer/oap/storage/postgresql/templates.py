@@ -9,13 +9,7 @@ from typing import Final
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.templates import TEMPLATES_MAX, Template
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.schema import TEXT
 
-DDL: Final = f"""
-CREATE TABLE IF NOT EXISTS ui_template (
-    id {TEXT} PRIMARY KEY, configuration {TEXT} NOT NULL, update_time BIGINT NOT NULL,
-    disabled BOOLEAN NOT NULL, number INTEGER NOT NULL);
-"""
 _SAVE: Final = """INSERT INTO ui_template
     SELECT %s, %s, %s, %s, coalesce(max(number), 0) + 1 FROM ui_template
     ON CONFLICT (id) DO UPDATE SET configuration = excluded.configuration,

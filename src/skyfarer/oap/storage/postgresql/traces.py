@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import tzinfo
 from typing import Final
 
+from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
 from skyfarer.oap.storage.postgresql import schema, segments, tags
 from skyfarer.oap.storage.postgresql.copying import Cursor
@@ -43,7 +44,7 @@ class TraceReads(ABC):
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
         asked = {"trace_id": trace_id, "rows_max": segments_max, "bytes_max": bytes_max}
         with self._looking_up() as cursor:
-            tables = schema.day_tables(cursor, segments.NAME)
+            tables = schema.day_tables(cursor, SEGMENT.name)
             if not tables:
                 return []
             rows = cursor.execute(_whole(tables), asked, prepare=True).fetchall()
@@ -58,7 +59,7 @@ class TraceReads(ABC):
         in_time = order is TraceOrder.START_TIME
         listing = Listing(_BRIEF, keys, by_day=in_time, tested=("time_bucket", "tags"))
         with self._reading() as cursor:
-            tables = schema.day_tables(cursor, segments.NAME, condition.between)[::-1]
+            tables = schema.day_tables(cursor, SEGMENT.name, condition.between)[::-1]
             search = Search(cursor, self._read_timeout_s)
             days = by_day(tables, tests, condition.between)
             page = listing.page(search, days, values, offset + limit)
@@ -66,12 +67,12 @@ class TraceReads(ABC):
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
         with self._reading() as cursor:
-            return tags.keys(Search(cursor, self._read_timeout_s), tags.TRACE, between, limit)
+            return tags.keys(Search(cursor, self._read_timeout_s), SEGMENT.tag_type, between, limit)
 
     def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
         with self._reading() as cursor:
             search = Search(cursor, self._read_timeout_s)
-            return tags.values(search, tags.TRACE, key, between, limit)
+            return tags.values(search, SEGMENT.tag_type, key, between, limit)
 
 
 def _whole(tables: Sequence[str]) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from skyfarer.oap.storage.postgresql import metrics
+from skyfarer.oap.core.streams.metrics import PREFIX
+from skyfarer.oap.storage.postgresql import metrics, models
 from skyfarer.oap.storage.postgresql.columns import MERGES
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 _COLUMNS: Final = """SELECT relname, attname FROM pg_class LEFT JOIN pg_attribute
     ON attrelid = pg_class.oid AND attname LIKE %s AND attnum > 0 AND NOT attisdropped
     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname ~ %s"""
-_METRICS: Final = f"^{metrics.PREFIX}[a-z_]+_[0-9]{{8}}$"
+_METRICS: Final = f"^{PREFIX}[a-z_]+_[0-9]{{8}}$"
 
 
 def upgrade(cursor: Cursor, version: int) -> None:
@@ -33,4 +34,5 @@ def _name_as_now(cursor: Cursor) -> None:
                 new = f"{column.removesuffix(old)}{suffix}"
                 cursor.execute(f'ALTER TABLE {table} RENAME COLUMN "{column}" TO "{new}"')
     for table in sorted(tables):
-        cursor.execute(metrics.index_ddl(table))
+        for statement in models.indexes(metrics.ANY_SOURCE, table):
+            cursor.execute(statement)

@@ -35,6 +35,7 @@ from skyfarer.oap.storage.postgresql import (
     heartbeats,
     inventory,
     metrics,
+    models,
     relations,
     schema,
     traffic,
@@ -115,8 +116,7 @@ class Writes(RecordWrites):
         they are durable."""
         wanted = {**self._record_tables(batch), **self._kept_tables(batch)}
         for source, (deltas, buckets) in told.items():
-            for table, statement in relations.tables(source, deltas.rows, buckets):
-                wanted[table] = [statement]
+            wanted |= relations.tables(source, deltas.rows, buckets)
         days = {*wanted, *(one.table for one in wides)}
         unknown = {table: ddl for table, ddl in wanted.items() if table not in self._tables}
         incomplete = [one for one in wides if metrics.missing(self._tables, one)]
@@ -138,7 +138,10 @@ class Writes(RecordWrites):
         if batch.records is None:
             return {}
         days = days_in(minute_buckets(batch.records, self._zone))
-        return {schema.record_table(day): [schema.record_ddl(day)] for day in days}
+        found = dict[str, list[str]]()
+        for day in days:
+            found |= models.of_day(models.RECORD, day)
+        return found
 
     def _bring(self, cursor: Cursor, batch: Analysed) -> None:
         self._bring_records(cursor, batch)
@@ -179,7 +182,7 @@ class Writes(RecordWrites):
         rows = rows.append_column("partition", pa.array([partition] * len(buckets), pa.string()))
         for day in days_in(buckets):
             of_day = rows.filter(pa.array(buckets // PRECISIONS[-1] == day))
-            copying.append(cursor, schema.record_table(day), of_day)
+            copying.append(cursor, models.RECORD.of_day(day), of_day)
 
 
 def _applied(cursor: Cursor, partition: str) -> int:
