@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.capabilities import Capability
 from skyfarer.oap.core.inventory import FIRST_ID, Inventory, InventoryScope, combine, row_id
 from skyfarer.oap.core.storage import Analysed, Heartbeat
 
@@ -57,10 +58,13 @@ def read(storage: Any, *inventories: Inventory) -> list[Inventory]:
     return [row for row in found if row is not None]
 
 
-class InventoryContract:
-    nul = "\x00"
-    """What a NUL character in a text is read as: a database may know no such character."""
+def told(storage: Any, name: str) -> str:
+    """As it is read again."""
+    lossy = Capability.ANY_CHARACTER in storage.lacks
+    return name.replace("\x00", "\ufffd") if lossy else name
 
+
+class InventoryContract:
     def test_every_scope_hands_out_its_first_id_as_two(self, storage: Any) -> None:
         assert read(storage, *ONE_OF_EACH) == []
         apply(storage, ONE_OF_EACH)
@@ -98,7 +102,7 @@ class InventoryContract:
     def test_names_are_found_by_a_part_of_them_in_the_order_of_their_ids(
         self, storage: Any
     ) -> None:
-        names = ["Shop", "cart", "SHOPPING", "100%_a'b", self.nul, "ωshop"]
+        names = ["Shop", "cart", "SHOPPING", "100%_a'b", told(storage, "\x00"), "ωshop"]
         apply(storage, [Inventory(SERVICE, name) for name in names])
 
         def found(keyword: str, offset: int = 0, limit: int = 10) -> list[str]:
@@ -148,8 +152,8 @@ class InventoryContract:
     def test_a_name_may_be_anything(self, storage: Any, name: str) -> None:
         every = [Inventory(scope, name, uuid=name) for scope in InventoryScope]
         apply(storage, every)
-        kept = name.replace("\x00", self.nul)
-        assert [(row.name, row.sequence) for row in read(storage, *every)] == [(kept, 2)] * 4
+        expected = [(told(storage, name), 2)] * 4
+        assert [(row.name, row.sequence) for row in read(storage, *every)] == expected
 
     @settings(
         max_examples=15,

@@ -10,7 +10,7 @@ from oap.configuring import MINIMAL, chosen, flat, load, refusal
 from skyfarer.base.config import read_yaml
 from skyfarer.base.errors import ConfigError
 from skyfarer.oap.boot.catalog import CONFIGS
-from skyfarer.oap.boot.config import SHIPPED, load_application
+from skyfarer.oap.boot.config import SHIPPED, construct, load_application, unshared
 from skyfarer.oap.boot.settings import (
     AnalyzerConfig,
     CoreConfig,
@@ -54,10 +54,17 @@ def test_the_shipped_file_shows_every_key_with_a_variable() -> None:
 
 
 def test_a_cluster_whose_nodes_share_no_storage_is_warned_of() -> None:
-    assert load_application(None, {"SW_CLUSTER": "etcd"}).warnings == (
+    providers = construct(load_application(None, {"SW_CLUSTER": "etcd"}))
+    assert unshared(providers) == [
         "storage.duckdb is this node's alone: other nodes of cluster.etcd do not see what is"
         " reported to this one",
-    )
+    ]
+
+
+def test_a_node_that_is_alone_or_shares_its_storage_is_warned_of_nothing() -> None:
+    assert unshared(construct(load_application(None, {}))) == []
+    shared = {"SW_CLUSTER": "etcd", "SW_STORAGE": "postgresql", "SW_DATA_SOURCE_PASSWORD": "x"}
+    assert unshared(construct(load_application(None, shared))) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from skyfarer.base.errors import ConfigError, SkyfarerError
-from skyfarer.oap.boot.config import Application, construct, load_application
+from skyfarer.oap.boot.config import Application, construct, load_application, unshared
 from skyfarer.oap.boot.effective import effective
 from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
@@ -34,6 +34,8 @@ def run(config: Path | None, environ: Mapping[str, str], mode: str | None = None
     for warning in application.warnings:
         log.warning("%s", warning)
     providers = construct(application)
+    for warning in unshared(providers):
+        log.warning("%s", warning)
     core = next((p for p in providers if isinstance(p, CoreProvider)), None)
     if core is None:
         raise ConfigError("module 'core' is turned off, and nothing can run without it")

@@ -12,7 +12,7 @@ taken as it is, without placeholders.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -24,6 +24,8 @@ from skyfarer.oap.boot import later
 from skyfarer.oap.boot.catalog import CATALOG, IMPLIED, config_type
 from skyfarer.oap.boot.exposure import open_ports
 from skyfarer.oap.boot.order import order
+from skyfarer.oap.cluster.standalone import KIND as STANDALONE
+from skyfarer.oap.core.capabilities import Capability
 from skyfarer.oap.core.modules import Provider
 
 T = TypeVar("T")
@@ -31,7 +33,6 @@ T = TypeVar("T")
 SHIPPED: Final = Path(__file__).with_name("application.yml")
 SELECTOR: Final = "selector"
 DISABLED: Final = ("", "-", "none")
-ALONE: Final = ("duckdb",)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,20 @@ def construct(application: Application, catalog: Catalog = CATALOG) -> list[Prov
     return order(providers)
 
 
+def unshared(providers: Iterable[Provider]) -> list[str]:
+    """A line for the operator about each that is this node's alone, if it is one of several."""
+    chosen = {provider.module.name: provider for provider in providers}
+    cluster = chosen.get("cluster")
+    if cluster is None or cluster.name == STANDALONE:
+        return []
+    return [
+        f"{one.module.name}.{one.name} is this node's alone: other nodes of cluster.{cluster.name}"
+        " do not see what is reported to this one"
+        for one in chosen.values()
+        if Capability.SEVERAL_NODES in one.lacks
+    ]
+
+
 class _Overrides:
     """`module.provider.key` → value, taken apart; a key may itself hold dots."""
 
@@ -123,7 +138,6 @@ class _Loading:
         if self._modules_later:
             self._not_used_yet(f"{self._document.file}: {', '.join(self._modules_later)}")
         self._warnings.extend(open_ports(self._bound))
-        self._warnings.extend(_unshared(filter(None, chosen)))
         return Application(tuple(filter(None, chosen)), tuple(self._warnings))
 
     def _module(self, module: str) -> Chosen | None:
@@ -192,16 +206,6 @@ class _Loading:
 
     def _not_used_yet(self, what: str) -> None:
         self._warnings.append(f"{what}: read but not used yet")
-
-
-def _unshared(chosen: Iterable[Chosen]) -> Iterator[str]:
-    """Nodes of a cluster that each have a storage of their own."""
-    providers = {one.module: one.provider for one in chosen}
-    if providers.get("cluster", "standalone") != "standalone" and providers.get("storage") in ALONE:
-        yield (
-            f"storage.{providers['storage']} is this node's alone: other nodes of cluster."
-            f"{providers['cluster']} do not see what is reported to this one"
-        )
 
 
 def _keys(catalog: Catalog, module: str, provider: str) -> list[str]:

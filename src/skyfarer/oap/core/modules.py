@@ -31,6 +31,7 @@ from typing import Any, Protocol, TypeVar, cast
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
 from skyfarer.base.lifecycle import stop_all
+from skyfarer.oap.core.capabilities import Capability
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class ModuleHolder:
 
 class Provider(Protocol):
     """Constructed with its bound configuration alone, without I/O. Inherit to get the empty steps.
+    What it cannot do of what its module promises it `lacks`.
 
     `prepare`, `listen` and `start` may raise, which ends the boot; `stop` follows then too. `stop`
     drains within `timeout_s` and is safe twice, unprepared and unstarted.
@@ -103,6 +105,7 @@ class Provider(Protocol):
     module: Module
     config: type[Any]
     requires: tuple[str, ...] = ()
+    lacks: frozenset[Capability] = frozenset()
 
     def prepare(self, offer: Offer) -> None:
         return

@@ -4,4 +4,4 @@ from contracts.storage_contract import StorageContract
 
 
 class TestPostgresStorage(StorageContract):
-    nul = "�"
+    pass

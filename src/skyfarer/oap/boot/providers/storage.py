@@ -17,6 +17,7 @@ class DuckDBProvider(Provider):
     module = STORAGE
     config = DuckDBConfig
     requires = ("core",)
+    lacks = EmbeddedStorage.lacks
 
     def __init__(self, config: DuckDBConfig) -> None:
         self._config = config

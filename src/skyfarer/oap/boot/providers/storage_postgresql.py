@@ -15,6 +15,7 @@ class PostgreSQLProvider(Provider):
     module = STORAGE
     config = PostgreSQLConfig
     requires = ("core",)
+    lacks = PostgresStorage.lacks
 
     def __init__(self, config: PostgreSQLConfig) -> None:
         self._config = config

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.boot.providers.core import Node
+from skyfarer.oap.core.capabilities import Limited
 from skyfarer.oap.core.expiry import DayTables, RetentionOverride
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modes import NO_INIT_RETRY_S, RunningMode
@@ -36,6 +37,7 @@ class Everything(
     TaskTables,
     TemplateTables,
     DayTables,
+    Limited,
     Protocol,
 ):
     """What a provider of storage offers."""

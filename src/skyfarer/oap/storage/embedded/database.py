@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
+from typing import Final
 
 import duckdb
 
 from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.oap.core.capabilities import Capability
 from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks
 from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.inventory import Inventories
@@ -42,6 +44,8 @@ class EmbeddedStorage(
 ):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
     TemplateTables, DayTables) on one DuckDB file."""
+
+    lacks: Final = frozenset({Capability.SEVERAL_NODES})
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.capabilities import Capability
 from skyfarer.oap.storage.postgresql import (
     aliases,
     expiry,
@@ -82,6 +83,8 @@ class PostgresStorage(
 ):
     """The whole storage contract (Writer, Reader, InventoryReader, ParkedRecords, TaskTables,
     TemplateTables, DayTables) on one database, in the schema that the connection finds first."""
+
+    lacks: Final = frozenset({Capability.ANY_CHARACTER})
 
     def __init__(
         self,
