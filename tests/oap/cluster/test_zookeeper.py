@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from contracts.coordinator_contract import TIMEOUT_S, WAIT_S, A, B, SharedCoordi
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.cluster.membership import Membership
 from skyfarer.oap.cluster.zookeeper import ZooKeeper, ZooKeeperSettings, layout
+from skyfarer.testing.clock import HandClock
 from skyfarer.testing.programs import eventually, free_port
-from third_parties.zookeeper import ZooKeeperServer
+from third_parties.zookeeper import TICK_MS, ZooKeeperServer
 
 PATH = "/skywalking/remote"
 # As the original's Gson writes it, what is null left out.
@@ -199,3 +201,70 @@ def test_a_session_that_somebody_ends_is_replaced(
     twin.close()
     eventually(lambda: one.standing().renewals > 0, WAIT_S, "it is registered anew")
     sees(one, A)
+
+
+class Interrupted(ZooKeeper):
+    """Something happens after it has listed the names and before it reads what is below them."""
+
+    def meanwhile(self) -> None:
+        return
+
+    def _names(self, client: KazooClient) -> Sequence[str]:
+        names = super()._names(client)
+        self.meanwhile()
+        return names
+
+
+def test_one_that_was_away_for_a_moment_is_seen_again(
+    server: ZooKeeperServer, operator: KazooClient
+) -> None:
+    """Whoever registers anew after a lost session takes the name that it had."""
+    path = f"{PATH}/6f1c"
+    operator.ensure_path(PATH)
+    registrar = Interrupted(ZooKeeperSettings(server.address, session_timeout_s=TIMEOUT_S))
+    registrar.open(lambda: None)
+    try:
+        operator.create(path, ORIGINAL.encode(), ephemeral=True)
+        registrar.meanwhile = lambda: operator.delete(path)  # type: ignore[method-assign]
+        assert registrar.round(None).nodes == ()
+        operator.create(path, ORIGINAL.encode(), ephemeral=True)
+        registrar.meanwhile = lambda: None  # type: ignore[method-assign]
+        assert registrar.round(None).nodes == (B,)
+    finally:
+        registrar.close(10)
+        operator.delete(path)
+
+
+def test_a_server_that_keeps_sessions_for_less_is_believed_for_less(
+    server: ZooKeeperServer,
+) -> None:
+    clock, asked_s, kept_s = HandClock(), 60.0, 20 * TICK_MS / 1000
+    registrar = ZooKeeper(ZooKeeperSettings(server.address, session_timeout_s=asked_s))
+    one = Membership(registrar, clock=clock)
+    one.start()
+    try:
+        one.register(A)
+        assert registrar.timeout_s == kept_s
+        server.pause()
+        clock.seconds += kept_s
+        assert one.nodes() == [], "the server may have forgotten it"
+    finally:
+        server.resume()
+        one.stop(10)
+
+
+def test_a_server_that_does_not_answer_holds_up_no_stop_and_costs_nothing(
+    server: ZooKeeperServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    registrar = ZooKeeper(ZooKeeperSettings(server.address, session_timeout_s=TIMEOUT_S))
+    before = cost()
+    registrar.open(lambda: None)
+    registrar.round(A)
+    server.pause()
+    try:
+        registrar.close(0)
+        assert "the session ends by itself" in caplog.text
+    finally:
+        server.resume()
+    eventually(lambda: cost() <= before, WAIT_S, "its threads and files are given back")

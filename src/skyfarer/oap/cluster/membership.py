@@ -53,7 +53,8 @@ class Found:
 class Registrar(Protocol):
     """One kind of registry. Calls come from one thread at a time, may block for seconds, and raise
     SkyfarerError; the next call then begins anew. `timeout_s` is how long a registration outlives
-    its last renewal at least, `where` names the registry in a sentence."""
+    its last renewal at least, as the last round has found; `where` names the registry in a
+    sentence."""
 
     kind: str
     where: str
@@ -89,7 +90,6 @@ class Membership:
         self._retries = retries or RetrySettings()
         self._clock = clock or SystemClock()
         self._random = random or Random()
-        self._pause_s = registrar.timeout_s / ROUNDS_IN_TIMEOUT
         self._wake = Event()
         self._stopping = Event()
         self._thread: Thread | None = None
@@ -176,7 +176,7 @@ class Membership:
             if not trouble:
                 backoff.reset()
             self._tell()
-            self._wake.wait(backoff.next_s() if trouble else self._pause_s)
+            self._wake.wait(backoff.next_s() if trouble else self._pause_s())
             self._stopping.wait(SETTLE_S)
             self._wake.clear()
         with self._changed:
@@ -243,5 +243,8 @@ class Membership:
                 log.exception("a watcher of the nodes failed")
 
     def _backoff(self) -> Backoff:
-        initial_s = min(self._retries.base_s, self._pause_s)
-        return Backoff(BackoffSettings(initial_s, self._pause_s), self._random)
+        initial_s = min(self._retries.base_s, self._pause_s())
+        return Backoff(BackoffSettings(initial_s, self._pause_s()), self._random)
+
+    def _pause_s(self) -> float:
+        return self._registrar.timeout_s / ROUNDS_IN_TIMEOUT

@@ -14,10 +14,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any, Final
 from uuid import uuid4
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import (
     ConnectionClosedError,
     ConnectionLoss,
@@ -35,6 +35,7 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.cluster.membership import NODES_MAX, Found
 from skyfarer.oap.cluster.zookeeper import layout
 from skyfarer.oap.cluster.zookeeper.secured import SecuredHandler
+from skyfarer.oap.cluster.zookeeper.session import Session
 from skyfarer.oap.core.cluster import Node
 from skyfarer.wire.tls import ClientTls, ClientTlsSettings
 
@@ -50,8 +51,7 @@ CALL_TIMEOUT_S: Final = 5.0
 @dataclass(frozen=True)
 class ZooKeeperSettings:
     """`expression` is user:password of whoever alone may change what is written, or empty. Servers
-    shorten a session to 20 of their ticks, 40 s as they come: not to be asked for more is what
-    makes `session_timeout_s` the truth."""
+    shorten a session to 20 of their ticks, 40 s as they come, or to what they are told."""
 
     hosts: str = "localhost:2181"
     namespace: str = ""
@@ -62,7 +62,7 @@ class ZooKeeperSettings:
 
 
 class ZooKeeper:
-    """A Registrar."""
+    """A Registrar. `timeout_s` is what was asked for until a server has said what it gives."""
 
     kind = KIND
 
@@ -73,7 +73,7 @@ class ZooKeeper:
         self._clock = clock or SystemClock()
         self._path = layout.service_path(settings.namespace)
         self._id = str(uuid4())
-        self._client: KazooClient | None = None
+        self._client: Session | None = None
         self._connected_s = 0.0
         self._changed: Callable[[], None] = lambda: None
         self._known: Mapping[str, Node | None] = {}
@@ -83,19 +83,26 @@ class ZooKeeper:
         self._connect()
 
     def close(self, timeout_s: float) -> None:
-        """The server ends the session with the connection, and the registration with it."""
+        """The server ends the session with the connection, and the registration with it. One that
+        is silent is waited for in the background."""
         client, self._client = self._client, None
-        if client is not None:
-            self._discard(client)
+        if client is None:
+            return
+        ending = Thread(target=self._discard, args=[client], name="zookeeper-end", daemon=True)
+        ending.start()
+        ending.join(timeout_s)
+        if ending.is_alive():
+            log.warning("%s does not answer: the session ends by itself", self.where)
 
     def round(self, own: Node | None) -> Found:
         client = self._living()
+        self.timeout_s = client.lasts_s
         try:
             names = self._names(client)
             anew = own is not None and self._ensure(client, own, names)
             if anew:
                 names = self._names(client)
-            self._known = {name: self._read(client, name) for name in names}
+            self._known = self._read(client, names)
         except (ConnectionLoss, ConnectionClosedError, SessionExpiredError) as error:
             raise RetryableError(f"{self.where} is lost: {type(error).__name__}") from error
         except KazooTimeoutError as error:
@@ -107,8 +114,9 @@ class ZooKeeper:
         return Found(tuple(filter(None, self._known.values())), anew)
 
     def _connect(self) -> None:
-        self.close(0)
-        self._known = {}
+        if self._client is not None:
+            self._discard(self._client)
+        self._client, self._known = None, {}
         if self._settings.tls is not None:
             ClientTls(self._settings.tls).context()  # here, where a wrong file is told of
         client = self._new_client()
@@ -121,12 +129,12 @@ class ZooKeeper:
         self._client = client
         self._connected_s = self._clock.monotonic_s()
 
-    def _new_client(self) -> KazooClient:
+    def _new_client(self) -> Session:
         """kazoo tries to connect for as long as the client lives."""
         settings = self._settings
         pauses = {"delay": min(settings.retry_base_s, self.timeout_s / 4), "max_tries": -1}
         try:
-            return KazooClient(
+            return Session(
                 settings.hosts,
                 timeout=settings.session_timeout_s,
                 connection_retry={**pauses, "max_delay": self.timeout_s / 4},
@@ -140,15 +148,15 @@ class ZooKeeper:
                 f"hostPort is {settings.hosts!r}, which is not host:port,host:port: {error}"
             ) from error
 
-    def _discard(self, client: KazooClient) -> None:
+    def _discard(self, client: Session) -> None:
         """Its threads and its files, too."""
         try:
             client.stop()
-            client.close()
         except KazooException as error:
             log.warning("%s: the session ends by itself: %r", self.where, error)
+        client.close()
 
-    def _living(self) -> KazooClient:
+    def _living(self) -> Session:
         """A connected client, or RetryableError."""
         now_s = self._clock.monotonic_s()
         if self._client is not None and self._client.connected:
@@ -160,7 +168,7 @@ class ZooKeeper:
         assert self._client is not None
         return self._client
 
-    def _names(self, client: KazooClient) -> Sequence[str]:
+    def _names(self, client: Session) -> Sequence[str]:
         """Of all registrations; a change to them calls `changed`, once."""
         try:
             names = _call(client.get_children_async, self._path, watch=self._on_event)
@@ -169,7 +177,7 @@ class ZooKeeper:
             names = _call(client.get_children_async, self._path, watch=self._on_event)
         return sorted(names)[: NODES_MAX + 1]
 
-    def _ensure(self, client: KazooClient, own: Node, names: Sequence[str]) -> bool:
+    def _ensure(self, client: Session, own: Node, names: Sequence[str]) -> bool:
         """Whether it had to be made. One of an earlier session goes with that session, and so is
         no registration."""
         path = f"{self._path}/{self._id}"
@@ -187,23 +195,27 @@ class ZooKeeper:
             raise RetryableError(f"{self.where} has {path} already; once more") from error
         return True
 
-    def _read(self, client: KazooClient, name: str) -> Node | None:
-        """What is below a random id never changes."""
-        if name in self._known:
-            return self._known[name]
-        try:
-            data, _ = _call(client.get_async, f"{self._path}/{name}")
-        except NoNodeError:
-            return None
-        node = layout.read(data)
-        if node is None:
-            log.warning("%s: %s/%s is no registration of a node", self.where, self._path, name)
-        return node
+    def _read(self, client: Session, names: Sequence[str]) -> Mapping[str, Node | None]:
+        """What is below a random id never changes. A name that is gone by now may come back: one
+        that registers anew has the id that it had."""
+        found: dict[str, Node | None] = {}
+        for name in names:
+            if name in self._known:
+                found[name] = self._known[name]
+                continue
+            try:
+                data, _ = _call(client.get_async, f"{self._path}/{name}")
+            except NoNodeError:
+                continue
+            found[name] = layout.read(data)
+            if found[name] is None:
+                log.warning("%s: %s/%s is no registration of a node", self.where, self._path, name)
+        return found
 
     def _on_event(self, _event: Any) -> None:
         self._changed()
 
-    def _unreached(self, client: KazooClient) -> str:
+    def _unreached(self, client: Session) -> str:
         """A server that wants TLS leaves plain text unanswered, and one that asks for a certificate
         says little or nothing."""
         said, tls = getattr(client.handler, "trouble", ""), self._settings.tls
