@@ -200,7 +200,6 @@ MEANT: dict[str, Any] = {
     "componentId": "component",
     "detectPoint": "detect_point",
     "layer": "VIRTUAL_DATABASE",
-    "attr0": "VIRTUAL_DATABASE",
     "destLayer": "VIRTUAL_DATABASE",
     "sourceLayer": "GENERAL",
     "serviceId": service_id(" service", normal=False),

@@ -37,7 +37,7 @@ def check(statement: syntax.Statement) -> Checked:
         hint = nearest(written.name, SOURCES)
         raise OalMistake(written.place, f"there is no source '{written.name}'{hint}")
     source = SOURCES[written.name]
-    attributes = Attributes(source)
+    attributes = Attributes(source, decorated=statement.decorator is not None)
     function = _function(statement.call)
     value = _value(statement, function, attributes)
     where = tuple(attributes.condition(comparison) for comparison in statement.filters)

@@ -10,6 +10,8 @@ from skyfarer.oap.oal.plan import Condition, Field, Scalar
 from skyfarer.oap.oal.problems import OalMistake
 from skyfarer.oap.oal.sources import ENUMS, NULLABLE, NUMBERS, WHOLE, Attribute, Source, Type
 
+DECORATED: Final = "attr0"
+LAYER: Final = "layer"
 _ORDERED: Final = frozenset({">", "<", ">=", "<="})
 _OF_LISTS: Final = frozenset({"contain", "not contain"})
 _VALUES: Final = {
@@ -20,8 +22,12 @@ _VALUES: Final = {
 
 
 class Attributes:
-    def __init__(self, source: Source) -> None:
+    """Of a source. A decorator fills `attr0`, which is unset without one: where it does, `attr0`
+    is read as the layer's name that it would be filled with."""
+
+    def __init__(self, source: Source, decorated: bool = False) -> None:
         self._source = source
+        self._decorated = decorated
 
     def field(self, path: syntax.Path) -> Field:
         name = ".".join(part.name for part in path.parts)
@@ -33,7 +39,8 @@ class Attributes:
             )
         key = self._key(path, attribute)
         type_ = Type.TEXT if key is not None else attribute.type
-        return Field(name, type_, key, self._cast(path, type_))
+        read = LAYER if self._decorated and name == DECORATED else name
+        return Field(read, type_, key, self._cast(path, type_))
 
     def _key(self, path: syntax.Path, attribute: Attribute) -> str | None:
         for part in path.parts[:-1]:

@@ -181,14 +181,18 @@ def _other_threads(segment: SegmentObject, span: SpanObject, rules: Rules) -> It
 
 
 def _aliases(segment: SegmentObject, span: SpanObject, rules: Rules) -> Iterator[Row]:
-    """The address by which a caller knew this instance stands for it from now on."""
+    """The address by which a caller knew this instance stands for it from now on. A gateway's never
+    does: neither one that is too long to be stored whole, nor one that another's is cut to, which
+    the original lets pass."""
     if span.spanLayer == SpanLayer.MQ:
         return
     own = _own(segment, span, rules)
     named = {"service": own.service, "layer": Layer.GENERAL, "instance": own.instance}
     for ref in span.refs:
-        address = rules.service(ref.networkAddressUsedAtPeer)
-        if ref.refType == RefType.CrossProcess and address not in rules.gateways:
+        told = ref.networkAddressUsedAtPeer
+        address = rules.service(told)
+        gateway = told in rules.gateways or address in rules.gateways
+        if ref.refType == RefType.CrossProcess and not gateway:
             yield row(ADDRESS_ALIAS, span, **named, endpoint=address)
 
 

@@ -48,14 +48,14 @@ def entity_id(one: Row) -> str:
     if entity is Entity.SERVICE:
         return own
     if entity is Entity.INSTANCE:
-        return f"{own}_{_base64(one['instance'])}"
+        return f"{own}_{encoded(one['instance'])}"
     if entity is Entity.ENDPOINT:
-        return f"{own}_{_base64(one['endpoint'])}"
+        return f"{own}_{encoded(one['endpoint'])}"
     if entity is Entity.SERVICE_RELATION:
         return f"{origin}-{own}"
     if entity is Entity.INSTANCE_RELATION:
-        return f"{origin}_{_base64(one['from_instance'])}-{own}_{_base64(one['instance'])}"
-    return f"{origin}-{_base64(one['from_endpoint'])}-{own}-{_base64(one['endpoint'])}"
+        return f"{origin}_{encoded(one['from_instance'])}-{own}_{encoded(one['instance'])}"
+    return f"{origin}-{encoded(one['from_endpoint'])}-{own}-{encoded(one['endpoint'])}"
 
 
 def oal_row(one: Row) -> dict[str, object]:
@@ -65,10 +65,10 @@ def oal_row(one: Row) -> dict[str, object]:
 
 def _service_id(one: Row, end: str) -> str:
     layer = Layer(one[f"{end}layer"])
-    return f"{_base64(one[f'{end}service'])}.{int(layer.normal)}"
+    return f"{encoded(one[f'{end}service'])}.{int(layer.normal)}"
 
 
-def _base64(name: str) -> str:
+def encoded(name: str) -> str:
     text = "_blank" if spans.blank(name) else name
     return base64.b64encode(text.encode()).decode()
 
@@ -92,7 +92,6 @@ def _service(one: Row) -> dict[str, object]:
     return {
         "name": one["service"],
         "layer": Layer(one["layer"]).name,
-        "attr0": Layer(one["layer"]).name,
         "serviceInstanceName": one["dest_instance"],
         "endpointName": one["dest_endpoint"],
     }

@@ -8,10 +8,9 @@ from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import NOON
 from oap.pipeline.faults.line import Line, contents
-from oap.pipeline.faults.work import Work, fill, pair, pairs
+from oap.pipeline.faults.work import fill, laced, pair, pairs
 from skyfarer.oap.core.storage import Applied, Parked
 from skyfarer.oap.pipeline.metrics import Metrics
-from skyfarer.wire.rpc import Kind
 
 CALLS = 500
 OWN = ("source_offset", "source_dropped", "parked_record")
@@ -36,15 +35,6 @@ POISON = {
         timed(NOON * 1_000_000, NOON * 1_000_000 + 5),
     ],
 }
-
-
-def laced(good: list[tuple[int, bytes]], bad: list[bytes]) -> Work:
-    """With the bad ones far apart."""
-    distance = len(good) // len(bad)
-    for number, record in enumerate(good):
-        if number % distance == 0 and number // distance < len(bad):
-            yield Kind.SEGMENT, bad[number // distance]
-        yield record
 
 
 def test_poison_is_parked_with_its_reason_bytes_and_place_and_spoils_nothing_else(

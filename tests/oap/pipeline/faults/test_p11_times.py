@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
+from oap.pipeline.faults.line import Line, contents
+from oap.pipeline.faults.work import fill, laced, pair, pairs
 from skyfarer.oap.core.storage import Applied
+from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.times import DAY_MS, FUTURE_MS_MAX
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
@@ -14,6 +20,9 @@ from skyfarer.wire.messages import SegmentObject
 NOW = NOON + 3_600_000
 OLDEST, NEWEST = (NOW // DAY_MS - 6) * DAY_MS, NOW + FUTURE_MS_MAX
 """Seven days, today among them."""
+CALLS = 200
+OWN = ("source_offset", "source_dropped", "parked_record")
+"""Where a record that is out of its time may show; nothing else knows of it."""
 
 
 def at(identifier: str, start_ms: int) -> SegmentObject:
@@ -88,3 +97,24 @@ def test_what_was_ahead_is_of_its_time_when_the_clock_has_come_there(bench: Benc
     bench.append(at("ahead", NEWEST + 1), at("late", OLDEST), at("late too", OLDEST))
     bench.apply()
     assert bench.progress() == Applied(5, 2, {"future": 1, "expired": 2})
+
+
+def test_records_out_of_their_time_leave_the_tables_of_a_queue_without_them(
+    spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    """Before and between those of their time, late ones among them, in two batches. The border is
+    at the same call: from there on addresses stand for those that the first batch tells of."""
+    good = pairs(range(CALLS))
+    times = (NEWEST + 1, OLDEST - 1, NOW + 7 * DAY_MS, 0, NEWEST - 30, OLDEST - 40 * DAY_MS)
+    wrong = [pair(10_000 + n, start_ms)[0] for n, start_ms in enumerate(times)]
+    fill(tmp_path / "clean", good)
+    fill(tmp_path / "laced", laced(good, [bytes(one.SerializeToString()) for one in wrong]))
+    for name, border in (("clean", CALLS), ("laced", CALLS + 4)):
+        with Line(tmp_path / name, spark, metrics) as line:
+            line.run(batches=1, records=border)
+            line.run(batches=1, records=len(good))
+            progress = line.storage.progress(line.reader.queue_id)
+            parked = line.storage.parked(line.reader.queue_id)
+    assert progress == Applied(len(good) + 6, len(good), {"future": 3, "expired": 3})
+    assert [one.payload for one in parked] == [wrong[n].SerializeToString() for n in (0, 2, 4)]
+    assert contents(tmp_path / "laced", *OWN) == contents(tmp_path / "clean", *OWN)

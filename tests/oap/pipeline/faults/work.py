@@ -94,6 +94,15 @@ def _batch(batch: int) -> Iterator[tuple[int, bytes]]:
     yield pairs([max(0, batch * 8 - 5)])[0]
 
 
+def laced(good: list[tuple[int, bytes]], bad: list[bytes]) -> Work:
+    """With the bad segments far apart."""
+    distance = len(good) // len(bad)
+    for number, record in enumerate(good):
+        if number % distance == 0 and number // distance < len(bad):
+            yield Kind.SEGMENT, bad[number // distance]
+        yield record
+
+
 def fill(directory: Path, records: Work) -> None:
     settings = QueueSettings(
         *(directory / "queue", MIB, 8 * MIB), record_bytes_max=MIB // 4, consumers=("analysis",)

@@ -66,7 +66,6 @@ _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 _LAYERS: Final = {
     "layer": "layer",
-    "attr0": "layer",
     "sourceLayer": "from_layer",
     "destLayer": "layer",
 }

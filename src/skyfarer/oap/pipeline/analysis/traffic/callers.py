@@ -82,6 +82,8 @@ def _emitted(settings: AnalysisSettings) -> Column:
     endpoints = (F.col("endpoint") != "") & (F.col("caller_endpoint") != "")
     served = F.col("layer") != int(Layer.FAAS)
     addressed = called & ~mq & (ref["refType"] == RefType.CrossProcess)
+    gateway = among(ref["networkAddressUsedAtPeer"], settings.gateways)
+    gateway |= among(F.col("address"), settings.gateways)
     return emits(
         {
             Kind.SERVICE: called,
@@ -90,7 +92,7 @@ def _emitted(settings: AnalysisSettings) -> Column:
             Kind.INSTANCE_RELATION: known & instances,
             Kind.ENDPOINT: called & served,
             Kind.ENDPOINT_RELATION: known & served & endpoints,
-            Kind.ALIAS: addressed & ~among(F.col("address"), settings.gateways),
+            Kind.ALIAS: addressed & ~gateway,
             Kind.OTHER_THREAD: started,
             Kind.THREAD_ENDPOINT: started,
             Kind.THREAD_RELATION: started & endpoints,
