@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skyfarer.ui.api import OapClient
@@ -74,12 +74,9 @@ def _row(found: Mapping[str, Any]) -> TraceRow:
 
 
 def _span(found: Mapping[str, Any]) -> Span:
-    segment = found["segmentId"]
-    within = [(segment, found["parentSpanId"])] if found["parentSpanId"] >= 0 else []
-    others = [(ref["parentSegmentId"], ref["parentSpanId"]) for ref in found["refs"]]
     return Span(
-        key=(segment, found["spanId"]),
-        parents=(*within, *others),
+        key=(found["segmentId"], found["spanId"]),
+        parents=tuple(_parents(found)),
         service=found["serviceCode"],
         instance=found["serviceInstanceName"],
         name=found["endpointName"] or found["type"],
@@ -93,6 +90,15 @@ def _span(found: Mapping[str, Any]) -> Span:
         tags=_pairs(found["tags"]),
         logs=tuple(SpanLog(log["time"], _pairs(log["data"] or ())) for log in found["logs"]),
     )
+
+
+def _parents(found: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The last reference is the parent, as the protocol has it; what is not stored is made up for
+    by the one before, and by the span's own segment at last."""
+    for ref in reversed(found["refs"]):
+        yield ref["parentSegmentId"], ref["parentSpanId"]
+    if found["parentSpanId"] >= 0:
+        yield found["segmentId"], found["parentSpanId"]
 
 
 def _pairs(found: Any) -> tuple[tuple[str, str], ...]:

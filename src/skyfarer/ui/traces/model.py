@@ -45,8 +45,8 @@ class SpanLog:
 
 @dataclass(frozen=True)
 class Span:
-    """`key` and `parents` name a span by its segment and its number in it; a parent that continues
-    another segment may not be there."""
+    """`key` and `parents` name a span by its segment and its number in it. Its parent is the first
+    of them that is there: one of another segment may not be."""
 
     key: tuple[str, int]
     parents: tuple[tuple[str, int], ...]
