@@ -17,10 +17,11 @@ from typing import Any, Final, Generic, TypeVar
 from nicegui import ui
 
 from skyfarer.ui import fields
-from skyfarer.ui.api import OapClient, Status
+from skyfarer.ui.api import OapClient, OapRefusedError, Status
 from skyfarer.ui.boxes import box
 from skyfarer.ui.fields import Field
-from skyfarer.ui.frame import Page, told
+from skyfarer.ui.frame import REFRESH_S, Page, told
+from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.window import Window
 
@@ -59,12 +60,13 @@ class Question:
 @dataclass(frozen=True)
 class Listed(Generic[Row]):
     """A page of what was found. `missing` says what is not shown and why; `more`: whether there
-    may be another page."""
+    may be another page; `refused`: why the OAP does not look, in a sentence."""
 
     rows: tuple[Row, ...]
     services: tuple[str, ...]
     more: bool
     missing: str = ""
+    refused: str = ""
 
 
 Asked = TypeVar("Asked", bound=Question)
@@ -101,6 +103,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
             self._service = fields.services(self._asked.service)
             self._fields = {"service": self._service, **self.form(self._asked)}
             Picker(self._asked.window, lambda window: self._ask({"window": window}))
+            self._searching = ui.label("Searching …").classes("muted searching")
         for name, one in self._fields.items():
             one.on_value_change(self._changed)
             if isinstance(one, ui.input):
@@ -121,18 +124,31 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         if self._shown is not None and self._rounds % ROUNDS_BETWEEN:
             return None
         asked = self._asked
-        found = await self.search(status, asked)
+        try:
+            found = await self.search(status, asked)
+        except OapRefusedError as reason:
+            found = self._refused(reason)
         return (status, found) if asked == self._asked else None
+
+    def _refused(self, reason: OapRefusedError) -> Listed[Row]:
+        """The question may be at fault, so it is asked no more often than another."""
+        said = f"The OAP cannot answer: {shown(str(reason).rstrip('.'), TEXT_CHARS_MAX)}."
+        again = f"{said} Looking again every {ROUNDS_BETWEEN * REFRESH_S:g} s."
+        if self._shown is None:
+            return Listed((), (), False, refused=again)
+        return replace(self._shown, refused=f"{again} What you see is the last it said.")
 
     def show(self, found: tuple[Status, Listed[Row]]) -> None:
         status, listed = found
         if listed == self._shown:
             return
         self._shown = listed
-        fields.offer(self._service, listed.services, self._asked.service)
+        self._searching.set_visibility(False)
+        if listed.services:
+            fields.offer(self._service, listed.services, self._asked.service)
         self._panel.set_visibility(bool(listed.rows))
-        self._none.set_text("" if listed.rows else self._why_none(listed))
-        self._missing.set_text(listed.missing)
+        self._none.set_text("" if listed.rows else listed.refused or self._why_none(listed))
+        self._missing.set_text(listed.refused or listed.missing)
         self._rows.clear()
         with self._rows:
             self.lines(listed.rows, status)
@@ -166,6 +182,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         if asked == self._asked:
             return False
         self._asked, self._shown = asked, None
+        self._searching.set_visibility(True)
         told(asked.address())
         ui.timer(0, self.refresh, once=True)
         return True
