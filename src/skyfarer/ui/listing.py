@@ -29,6 +29,8 @@ ROUNDS_BETWEEN = 5
 """Refreshes of the page for one of the list."""
 
 TEXT_MAX: Final = 1_000
+REACH_MAX: Final = 10_000
+"""Rows, as far as the OAP can be paged."""
 NUMBERS: Final = ("page", "min_ms", "max_ms")
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 
@@ -44,6 +46,12 @@ class Question:
     tags: str = ""
     trace_id: str = ""
     page: int = 1
+
+    page_rows = 20
+
+    @classmethod
+    def pages_max(cls) -> int:
+        return REACH_MAX // cls.page_rows
 
     def address(self) -> dict[str, str]:
         usual = type(self)()
@@ -152,9 +160,11 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         self._rows.clear()
         with self._rows:
             self.lines(listed.rows, status)
-        self._number.set_text(f"page {self._asked.page}")
-        self._newer.set_enabled(self._asked.page > 1)
-        self._older.set_enabled(listed.more)
+        page, last = self._asked.page, self._asked.page == self._asked.pages_max()
+        end = f", the last that can be had{'' if self._asked.trace_id else ': ask for less'}"
+        self._number.set_text(f"page {page}{end if last and listed.more else ''}")
+        self._newer.set_enabled(page > 1)
+        self._older.set_enabled(listed.more and not last)
 
     def _why_none(self, listed: Listed[Row]) -> str:
         """A search that gave up may have missed some: then its own advice is the one to follow."""
@@ -198,7 +208,8 @@ def asked(kind: type[Asked], address: Mapping[str, str]) -> Asked:
         elif text and name != "window":
             found[name] = text
     window = Window.of(*(address.get(name, "") for name in ("last", "start", "end")))
-    return replace(usual, **{**found, "page": max(found["page"], 1), "window": window})
+    page = min(max(found["page"], 1), kind.pages_max())
+    return replace(usual, **{**found, "page": page, "window": window})
 
 
 def _told(field: Field) -> str | int | None:

@@ -9,7 +9,7 @@ from skyfarer.ui.api import OapClient
 from skyfarer.ui.fields import pairs
 from skyfarer.ui.listing import Listed
 from skyfarer.ui.model import ServerTime
-from skyfarer.ui.traces.model import PAGE_ROWS, Search, Span, SpanLog, TraceRow
+from skyfarer.ui.traces.model import Search, Span, SpanLog, TraceRow
 
 _LIST = """query traces($condition: TraceQueryCondition) {
   queryBasicTraces(condition: $condition) {
@@ -37,7 +37,7 @@ async def search(client: OapClient, time: ServerTime, asked: Search) -> Listed[T
     condition = _condition(time, asked, named.get(asked.service))
     answer = await client.graphql(_LIST, {"condition": condition})
     rows = tuple(map(_row, answer["queryBasicTraces"]["traces"]))
-    return Listed(rows, names, len(rows) == PAGE_ROWS)
+    return Listed(rows, names, len(rows) == Search.page_rows)
 
 
 async def trace(client: OapClient, trace_id: str) -> list[Span]:
@@ -50,7 +50,7 @@ def _condition(time: ServerTime, asked: Search, service_id: str | None) -> dict[
     condition: dict[str, Any] = {
         "traceState": asked.state,
         "queryOrder": asked.order,
-        "paging": {"pageNum": asked.page, "pageSize": PAGE_ROWS},
+        "paging": {"pageNum": asked.page, "pageSize": Search.page_rows},
         "queryDuration": asked.window.duration(time),
         "serviceId": service_id,
         "minTraceDuration": asked.min_ms,

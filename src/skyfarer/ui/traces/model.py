@@ -7,7 +7,6 @@ from typing import Final
 
 from skyfarer.ui.listing import Question
 
-PAGE_ROWS: Final = 20
 STATES: Final = {"ALL": "All", "ERROR": "Failed", "SUCCESS": "Succeeded"}
 ORDERS: Final = {"BY_START_TIME": "Newest first", "BY_DURATION": "Slowest first"}
 
