@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.oap.query import limits
+from skyfarer.oap.storage.embedded import searching
+from skyfarer.oap.storage.postgresql import database
 from skyfarer.telemetry.ledger import Ledger
-from skyfarer.ui.api import SERVICES_SHOWN_MAX, OapAwayError, OapClient, OapRefusedError, Wanted
+from skyfarer.ui.api import (
+    SEARCH_TIMEOUT_S,
+    SERVICES_SHOWN_MAX,
+    OapAwayError,
+    OapClient,
+    OapRefusedError,
+    Wanted,
+)
 from skyfarer.ui.model import Ledger as LedgerShown
 from skyfarer.ui.model import Overview
 
@@ -89,6 +99,38 @@ def test_an_error_of_the_oap_is_refused_and_silence_is_away(oap):
     oap.go()
     with pytest.raises(OapAwayError):
         ask(oap.url)
+
+
+def test_a_search_is_waited_for_longer_than_the_oap_looks_for_anything():
+    storage_s = max(searching.READ_TIMEOUT_S, database.READ_TIMEOUT_S)
+    assert limits.ANSWER_S_MAX + storage_s < SEARCH_TIMEOUT_S
+    assert limits.LOG_SEARCHES_MAX * storage_s < SEARCH_TIMEOUT_S
+
+
+def test_what_the_oap_says_when_it_gives_up_arrives_and_an_oap_that_hangs_is_soon_away():
+    held = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await held.wait()
+        body = b'{"data": null, "errors": [{"message": "ask for a shorter time"}]}'
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        writer.close()
+
+    async def story() -> None:
+        listener = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        client = OapClient(f"http://127.0.0.1:{port}", timeout_s=0.2, search_timeout_s=60.0)
+        async with listener:
+            search = asyncio.create_task(client.graphql("query slow { a }", {}))
+            with pytest.raises(OapAwayError, match=r"no answer within 0\.2 s"):
+                await client.status()
+            held.set()
+            with pytest.raises(OapRefusedError, match="ask for a shorter time"):
+                await search
+        await client.stop()
+
+    asyncio.run(story())
 
 
 def test_an_address_where_something_else_answers_is_refused():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -12,14 +15,18 @@ from skyfarer.base.clock import SystemClock
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.testing import traces
 from skyfarer.testing.browser import Browser
-from skyfarer.ui.map.chart import options
+from skyfarer.ui.api import OapClient
+from skyfarer.ui.map.api import CALLS_MAX, whole_map
+from skyfarer.ui.map.chart import facts, options
 from skyfarer.ui.map.model import Call, Map, Node, State, Vital
+from skyfarer.ui.window import Window
 from skyfarer.wire.messages import SegmentObject
 from ui.accessibility import Axe
 from ui.serving import pages_of
 from ui.town import Town
 
 AHEAD_MINUTES = 20
+LONG_AGO_MS = SystemClock().now_ms() - 300 * MINUTE_MS
 GOOD, SLOW, FAILING = Vital(60, 20, 10_000), Vital(60, 1_000, 10_000), Vital(60, 2_000, 9_899)
 # Of each node, by its name: the share of its edge that has the colour of ink, all in greys.
 _INKED_EDGES = """
@@ -49,16 +56,60 @@ return Object.fromEntries(chart.getOption().series[0].data.map((node) => {
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """Into the future too, so that a slow run never reaches the end."""
     town = Town(tmp_path_factory.mktemp("map"))
     town.start()
     now_ms = SystemClock().now_ms()
     minutes = range(-3, AHEAD_MINUTES)
     town.put([one for minute in minutes for one in _calls(now_ms + minute * MINUTE_MS)])
+    town.put([one for _ in range(7) for one in _crowd(LONG_AGO_MS)])
+    yield town
+    town.stop()
+
+
+@pytest.fixture(scope="module")
+def url(town: Town) -> Iterator[str]:
     with pages_of(town.url) as url:
         yield url + "map"
-    town.stop()
+
+
+def _crowd(at_ms: int) -> list[SegmentObject]:
+    """Each of 21 calls each of 10."""
+    exits = [traces.Exit("/", f"called-{number}:80", 1, 5) for number in range(10)]
+    names = [f"caller-{number:02d}" for number in range(21)]
+    return [traces.segment(name, f"{name}-1", "/", at_ms, 30, exits=exits) for name in names]
+
+
+def long_ago() -> Window:
+    """A time that is over; the crowd is in its last minute."""
+    end = datetime.fromtimestamp(LONG_AGO_MS / 1_000, UTC)
+    start = end - timedelta(minutes=3)
+    return Window.of("", *(one.strftime("%Y-%m-%dT%H:%M") for one in (start, end)))
+
+
+class Heard(OapClient):
+    """Remembers the durations that it asked for."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.durations = list[dict[str, str]]()
+
+    async def graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+        self.durations += [variables["duration"]] if "duration" in variables else []
+        return await super().graphql(query, variables)
+
+
+def map_of(town: Town, window: Window) -> tuple[Map, list[dict[str, str]]]:
+    async def once() -> tuple[Map, list[dict[str, str]]]:
+        client = Heard(town.url)
+        try:
+            found = await whole_map(client, (await client.status()).time, window)
+        finally:
+            await client.stop()
+        return found, client.durations
+
+    return asyncio.run(once())
 
 
 def _calls(at_ms: int) -> list[SegmentObject]:
@@ -123,6 +174,43 @@ def test_a_legend_says_what_the_signs_mean_and_who_has_them_now(drawn: Browser, 
 def test_who_is_failing_is_one_click_away(drawn: Browser) -> None:
     drawn.click(".now-failing a")
     drawn.wait_for("the service", lambda: drawn.text(".detail-name") == "broken")
+
+
+def test_a_database_has_the_figures_of_the_calls_to_it_and_what_nobody_measures_none(
+    town: Town,
+) -> None:
+    found, _ = map_of(town, Window())
+    vitals = {node.name: node.vital for node in found.nodes}
+    assert vitals["db:5432"] == Vital(1, 5, 10_000)
+    assert vitals["front"] == Vital(1, 40, 10_000)
+    assert vitals["User"] is None
+    assert facts(vitals["User"], "minute") == "known by its calls alone"
+
+
+def test_a_time_that_is_over_has_the_figures_of_its_end(town: Town) -> None:
+    window = long_ago()
+    found, asked = map_of(town, window)
+    assert {node.vital for node in found.nodes if node.has_agent} == {Vital(7, 30, 10_000)}
+    assert {node.vital for node in found.nodes if not node.has_agent} == {None}
+    assert {call.vital for call in found.calls if "User" not in call.id} >= {Vital(7, 5, 10_000)}
+    assert window.fixed is not None
+    assert {one["end"] for one in asked} == {window.fixed[1].strftime("%Y-%m-%d %H%M")}
+
+
+def test_a_long_time_is_read_by_the_hour(town: Town) -> None:
+    found, asked = map_of(town, Window.of("7d"))
+    assert {one["step"] for one in asked} == {"HOUR"}
+    assert found.step == "hour"
+    assert facts(Vital(), found.step) == "no calls in the last hour"
+
+
+def test_how_many_calls_are_not_drawn_is_said(browser: Browser, url: str) -> None:
+    browser.open(f"{url}?{urlencode(long_ago().address())}")
+    told = browser.wait_for("the count", lambda: browser.text(".map-head > .muted"))
+    assert told.split(" · ") == [
+        f"32 services, {CALLS_MAX} calls, 31 more calls are not drawn",
+        "figures of the last full minute",
+    ]
 
 
 def test_the_state_of_a_conjectured_service_leaves_its_shape() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from skyfarer.ui.charts import CALLS, LATENCY, options, sparkline
+from skyfarer.ui.charts import CALLS, LATENCY, SUCCESS, options, sparkline, spoken
 from skyfarer.ui.model import (
     Series,
     ServerTime,
@@ -12,6 +14,7 @@ from skyfarer.ui.model import (
     count_text,
     failing_text,
     latency_text,
+    percent,
     share_text,
 )
 
@@ -65,6 +68,33 @@ def test_the_first_minute_of_a_service_is_drawn_as_a_dot_at_once():
     minutes = ServerTime.of(1_794_701_862_000, "+0000").minutes(3)
     full, begun = options(CALLS, minutes, Series((None, None, 1)))["series"]
     assert (full["data"], full["showSymbol"], begun["data"]) == ([None, None, 1], True, [])
+
+
+def points(series: Series) -> list[str]:
+    found = re.search('<polyline points="([^"]*)"', sparkline(series))
+    assert found is not None
+    return found[1].split()
+
+
+def test_a_sparkline_leaves_out_the_minute_in_progress_and_no_minute_of_a_time_that_is_over():
+    assert len(points(Series((1, 5, 2)))) == 2
+    over = points(Series((1, 5, 2), growing=False))
+    assert len(over) == 3
+    heights = [float(point.split(",")[1]) for point in over]
+    assert heights[1] < heights[2] < heights[0]
+
+
+def test_the_chart_of_success_has_the_figures_hundredths_and_the_minute_it_is_of():
+    drawn = percent(Series((10_000, 9_999, None, 5), growing=False))
+    assert drawn == Series((100, 99.99, None, 0.05), growing=False)
+    assert spoken(SUCCESS, {"": percent(Series((10_000, 9_999), growing=False))}) == (
+        "Success rate over time: 99.99 to 100 %, lately 99.99 %"
+    )
+    assert percent(Series((9_000, 9_999, 100))).current == 99.99
+
+
+def test_a_chart_whose_last_minute_had_no_calls_does_not_say_zero():
+    assert spoken(CALLS, {"": Series((4, None), growing=False)}).endswith("4 to 4, lately no calls")
 
 
 @pytest.mark.parametrize("values", [(), (None,), (None, None, 7), (0, 0, 0), (1, 5, 2)])

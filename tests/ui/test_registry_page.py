@@ -99,6 +99,28 @@ def test_a_name_is_found_by_a_part_of_it_and_an_id_by_its_number(browser, url):
     browser.wait_for("the sentence", lambda: "Nothing fits" in browser.text(".missing"))
 
 
+@pytest.mark.parametrize("number", ["2147483647", "2147483648", "9999999999", "9" * 190])
+def test_an_id_that_nobody_has_is_not_found_and_one_that_nobody_can_have_neither(
+    browser, url, number
+):
+    browser.open(f"{url}?keyword=%23{number}")
+    browser.wait_for("a sentence", lambda: browser.text(".missing") or browser.text(".banner"))
+    assert browser.text(".missing").startswith("Nothing fits")
+    assert browser.text(".banner") == ""
+
+
+def test_at_the_end_of_what_can_be_paged_there_is_no_next_page(browser, storage, url):
+    names = [Inventory(ADDRESS, f"10.1.{n // 250}.{n % 250}:80") for n in range(10_020)]
+    apply(storage, names)
+    browser.open(url + "?kind=address&page=100000")
+    browser.wait_for("the last page", lambda: "page 200, the last" in browser.text(".pages"))
+    disabled = "return document.querySelector('.pages .q-btn:last-child').disabled"
+    assert browser.script(disabled) is True
+    browser.open(url + "?kind=address&page=199")
+    browser.wait_for("the one before", lambda: browser.text(".pages .muted") == "page 199")
+    assert browser.script(disabled) is False
+
+
 def test_a_name_of_a_megabyte_is_cut_and_says_so(browser, storage, url):
     apply(storage, [Inventory(SERVICE, LONG)])
     browser.open(url + "?keyword=yyy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from skyfarer.ui.traces.model import Span
-from skyfarer.ui.traces.waterfall import Waterfall, laid_out
+from skyfarer.ui.traces.waterfall import Waterfall, in_circles, laid_out
 
 
 def span(name: str, start: int, end: int, *parents: str) -> Span:
@@ -64,6 +64,39 @@ def test_spans_that_are_their_own_ancestors_are_shown_once_each():
     found = laid_out([span("a", 0, 9, "b"), span("b", 1, 8, "a"), span("c", 2, 3, "b")])
     assert depths(found) == [("a", 0), ("b", 0), ("c", 1)]
     assert depths(laid_out([span("me", 0, 1, "me")])) == [("me", 0)]
+
+
+class Counted(dict[tuple[str, int], tuple[str, int] | None]):
+    """Counts how often somebody's parent was asked for."""
+
+    asked = 0
+
+    def __getitem__(self, key: tuple[str, int]) -> tuple[str, int] | None:
+        self.asked += 1
+        return super().__getitem__(key)
+
+
+def test_circles_are_found_by_looking_at_each_span_a_fixed_number_of_times():
+    deep = Counted({("s", n): ("s", n - 1) if n else None for n in range(10_000)})
+    for order in (1, -1):
+        spans = Counted(list(deep.items())[::order])
+        assert in_circles(spans) == set()
+        assert spans.asked <= 2 * len(deep)
+
+
+def test_only_those_in_a_circle_are_told_and_not_those_that_hang_on_it():
+    links = {"a": "b", "b": "c", "c": "a", "d": "a", "e": "d", "f": "f", "g": None, "h": "g"}
+    for seed in range(20):
+        order = random.Random(seed).sample(sorted(links), len(links))
+        parents = {(one, 0): (links[one], 0) if links[one] else None for one in order}
+        assert in_circles(parents) == {(one, 0) for one in "abcf"}
+
+
+def test_a_trace_of_ten_thousand_spans_in_each_other_is_laid_out():
+    spans = [span(str(n), n, 20_000 - n, *([str(n - 1)] if n else [])) for n in range(10_000)]
+    found = laid_out(spans)
+    assert [row.depth for row in found.rows] == list(range(10_000))
+    assert all(row.critical for row in found.rows)
 
 
 def test_what_a_span_did_itself_leaves_out_what_its_children_cover_even_when_they_overlap():

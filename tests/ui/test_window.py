@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from skyfarer.oap.query import limits
 from skyfarer.ui.listing import Question, asked
+from skyfarer.ui.logs.model import LogQuestion
 from skyfarer.ui.model import ServerTime
 from skyfarer.ui.traces.model import Search
 from skyfarer.ui.window import MINUTES_MAX, POINTS_MAX, Window
@@ -60,6 +62,13 @@ def test_an_address_that_was_mistyped_asks_the_usual():
     }
     assert asked(Search, address) == Search()
     assert asked(Search, {"page": "0", "order": "by luck"}) == Search()
+
+
+@pytest.mark.parametrize("kind", [Search, LogQuestion])
+def test_a_page_beyond_the_reach_of_the_oap_is_the_last_within_it(kind):
+    far = asked(kind, {"page": "999999999"})
+    assert far.page * kind.page_rows == limits.REACH_MAX
+    assert asked(kind, far.address()) == far
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from skyfarer.ui.model import (
 from skyfarer.ui.window import Buckets, Window
 
 TIMEOUT_S = 5.0
+SEARCH_TIMEOUT_S = 45.0
+"""Longer than the OAP looks for anything: when it gives up it says why, and what to ask instead."""
 SERVICES_SHOWN_MAX = 40
 LATEST_POINTS = 2
 
@@ -57,10 +59,15 @@ class Wanted:
 
 
 class OapClient:
-    """Call from one event loop. Connects when first used; `stop` is safe at any time."""
+    """Call from one event loop. Connects when first used; `stop` is safe at any time. What takes
+    no search is waited for `timeout_s`, so that a page soon knows that nobody is there."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, timeout_s: float = TIMEOUT_S, search_timeout_s: float = SEARCH_TIMEOUT_S
+    ) -> None:
         self.url = url.rstrip("/")
+        self._timeout_s = timeout_s
+        self._search_timeout_s = search_timeout_s
         self._http: httpx.AsyncClient | None = None
 
     async def stop(self) -> None:
@@ -70,7 +77,9 @@ class OapClient:
 
     async def status(self) -> Status:
         """OapAwayError or OapRefusedError when it cannot be had, as for everything here."""
-        (told, ledger) = await asyncio.gather(self.graphql(_TIME, {}), self._ledger())
+        (told, ledger) = await asyncio.gather(
+            self._told(_TIME, {}, self._timeout_s), self._ledger()
+        )
         info = told["getTimeInfo"]
         return Status(ServerTime.of(info["currentTimestamp"], info["timezone"]), ledger)
 
@@ -114,7 +123,7 @@ class OapClient:
 
     async def _ledger(self) -> Ledger | None:
         """None where there is none to read: it is one line of the page, not a reason to fail."""
-        response = await self._send("GET", "/status/ledger")
+        response = await self._send("GET", "/status/ledger", self._timeout_s)
         if response.status_code != httpx.codes.OK:
             return None
         books = _object(response)
@@ -127,8 +136,13 @@ class OapClient:
         )
 
     async def graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._told(query, variables, self._search_timeout_s)
+
+    async def _told(
+        self, query: str, variables: Mapping[str, Any], timeout_s: float
+    ) -> dict[str, Any]:
         body = {"query": query, "variables": variables}
-        answer = _object(await self._send("POST", "/graphql", body))
+        answer = _object(await self._send("POST", "/graphql", timeout_s, body))
         if answer.get("errors"):
             raise OapRefusedError("; ".join(str(e.get("message")) for e in answer["errors"][:3]))
         data = answer["data"]
@@ -137,7 +151,7 @@ class OapClient:
 
     async def get(self, path: str, asked: Mapping[str, str] | None = None) -> dict[str, Any]:
         """What one of the paths beside GraphQL answers."""
-        response = await self._send("GET", path, asked=asked)
+        response = await self._send("GET", path, self._search_timeout_s, asked=asked)
         answer = _object(response)
         if response.status_code != httpx.codes.OK:
             said = [str(error.get("message")) for error in answer.get("errors", [])[:3]]
@@ -148,15 +162,19 @@ class OapClient:
         self,
         method: str,
         path: str,
+        timeout_s: float,
         body: object = None,
         asked: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         if self._http is None:
-            self._http = httpx.AsyncClient(base_url=self.url, timeout=TIMEOUT_S, trust_env=False)
+            self._http = httpx.AsyncClient(base_url=self.url, headers=_JSON, trust_env=False)
+        timeout = httpx.Timeout(timeout_s, connect=self._timeout_s)
         try:
-            return await self._http.request(method, path, json=body, params=asked, headers=_JSON)
+            return await self._http.request(method, path, json=body, params=asked, timeout=timeout)
+        except httpx.ConnectTimeout:
+            raise OapAwayError(f"no answer within {self._timeout_s:g} s") from None
         except httpx.TimeoutException:
-            raise OapAwayError(f"no answer within {TIMEOUT_S:g} s") from None
+            raise OapAwayError(f"no answer within {timeout_s:g} s") from None
         except httpx.HTTPError as error:
             raise OapAwayError(str(error) or type(error).__name__) from error
 

@@ -93,7 +93,8 @@ def _spoken(look: Look, name: str, series: Series) -> str:
     if not values:
         return f"{name} no calls".strip()
     ends = f"{min(values):,} to {max(values):,}{look.unit}"
-    return f"{name} {ends}, lately {series.current or 0:,}{look.unit}".strip()
+    lately = "no calls" if series.current is None else f"{series.current:,}{look.unit}"
+    return f"{name} {ends}, lately {lately}".strip()
 
 
 def _split(values: Values) -> tuple[Values, Values]:
@@ -190,7 +191,8 @@ def _value_axis() -> Options:
 
 def sparkline(series: Series) -> str:
     """The full minutes as a small SVG line; made of numbers alone, so it needs no escaping."""
-    values = [value or 0 for value in series.values[:-1]]
+    full = series.values[:-1] if series.growing else series.values
+    values = [value or 0 for value in full]
     if not any(values):
         values = [0, 0]
     step = _SPARK_WIDTH / max(1, len(values) - 1)

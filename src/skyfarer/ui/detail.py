@@ -22,6 +22,7 @@ from skyfarer.ui.model import (
     Vitals,
     count_text,
     latency_text,
+    percent,
     share_text,
 )
 from skyfarer.ui.outside import shown
@@ -74,7 +75,7 @@ class ServiceDetail:
         kind, times = kind_of(service), overview.times
         self._calls.show(times, vitals.cpm, kind.cpm)
         self._latency.show(times, vitals.resp_time, kind.resp_time)
-        self._success.show(times, _percent(vitals.sla), kind.sla)
+        self._success.show(times, percent(vitals.sla), kind.sla)
         if dashboard is not None:
             self._show_dashboard(times, dashboard, kind)
             self._runtime.show(times, dashboard)
@@ -122,11 +123,7 @@ def _note(vitals: Vitals, step: str) -> str:
     return f"this {step} so far" if vitals.cpm.only_begun else f"last full {step}"
 
 
-def _percent(sla: Series) -> Series:
-    return Series(tuple(None if one is None else one * 100 // SLA_WHOLE for one in sla.values))
-
-
-def _apdex(value: int | None) -> str:
+def _apdex(value: float | None) -> str:
     return "–" if value is None else f"{value / SLA_WHOLE:.2f}"
 
 

@@ -18,6 +18,7 @@ from skyfarer.ui.boxes import box, heading
 from skyfarer.ui.header import REMEMBERED_THEME, Header, name_of
 from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.states import Banner
+from skyfarer.ui.turns import OneAtATime
 
 REFRESH_S = 2.0
 ID_CHARS_MAX = 1_000
@@ -33,6 +34,7 @@ class Page(ABC, Generic[Found]):
     def __init__(self, client: OapClient) -> None:
         self._client = client
         self._known = False
+        self._turns = OneAtATime(self._refresh)
 
     @abstractmethod
     def body(self) -> None:
@@ -55,7 +57,7 @@ class Page(ABC, Generic[Found]):
         self._banner = Banner()
         with box("page") as self._page:
             self.body()
-        self._timer = ui.timer(REFRESH_S, self.refresh)
+        self._timer = ui.timer(REFRESH_S, self._turns.in_turn)
 
     def _refreshing(self, by_itself: bool) -> None:
         """What a reader asks for is still brought at once."""
@@ -65,8 +67,13 @@ class Page(ABC, Generic[Found]):
             self._timer.deactivate()
 
     async def refresh(self) -> None:
+        """For what is to be shown now; while a refresh runs, after it."""
+        await self._turns.anew()
+
+    async def _refresh(self) -> None:
         try:
             status = await self._client.status()
+            self._header.show(status)
             found = await self.find(status)
         except OapAwayError as reason:
             self._away(f"No answer from the OAP at {self._client.url} ({reason}).")
@@ -76,7 +83,7 @@ class Page(ABC, Generic[Found]):
             self._known = True
             self._banner.say("")
             self._page.classes(remove="stale")
-            self._header.show(status)
+            self._header.here()
             if found is not None:
                 self.show(found)
 

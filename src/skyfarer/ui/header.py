@@ -70,7 +70,6 @@ class Header:
         keys({key: name for name, key in PLACES.values()})
 
     def show(self, status: Status) -> None:
-        self._pulse.classes(remove="away")
         self._time.set_text(status.time.now.strftime("%H:%M:%S %z"))
         self._ledger.show(status.ledger)
 
@@ -82,6 +81,9 @@ class Header:
                 add="paused" if self._paused else "", remove="" if self._paused else "paused"
             )
         self._refreshing(not self._paused)
+
+    def here(self) -> None:
+        self._pulse.classes(remove="away")
 
     def away(self) -> None:
         self._pulse.classes(add="away")

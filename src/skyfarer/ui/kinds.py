@@ -14,7 +14,7 @@ from skyfarer.ui.model import Service, count_text, latency_text
 
 ROWS_MAX: Final = 10
 VIRTUAL: Final = "VIRTUAL_"
-UNDEFINED: Final = "undefined"
+UNDEFINED: Final = "UNDEFINED"
 
 
 @dataclass(frozen=True)
@@ -83,5 +83,6 @@ def kind_of(service: Service) -> Kind:
 
 def layer_text(service: Service) -> str:
     """In words: `database`, `mq`; an address that nobody answered for is `unknown`."""
-    named = [one.removeprefix(VIRTUAL).replace("_", " ").lower() for one in service.layers]
-    return " · ".join(one for one in named if one != UNDEFINED) or "unknown"
+    named = [one for one in service.layers if one != UNDEFINED]
+    words = [one.removeprefix(VIRTUAL).replace("_", " ").lower() for one in named]
+    return " · ".join(words) or "unknown"

@@ -17,10 +17,11 @@ from typing import Any, Final, Generic, TypeVar
 from nicegui import ui
 
 from skyfarer.ui import fields
-from skyfarer.ui.api import OapClient, Status
+from skyfarer.ui.api import OapClient, OapRefusedError, Status
 from skyfarer.ui.boxes import box
 from skyfarer.ui.fields import Field
-from skyfarer.ui.frame import Page, told
+from skyfarer.ui.frame import REFRESH_S, Page, told
+from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.window import Window
 
@@ -28,6 +29,8 @@ ROUNDS_BETWEEN = 5
 """Refreshes of the page for one of the list."""
 
 TEXT_MAX: Final = 1_000
+REACH_MAX: Final = 10_000
+"""Rows, as far as the OAP can be paged."""
 NUMBERS: Final = ("page", "min_ms", "max_ms")
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 
@@ -44,6 +47,12 @@ class Question:
     trace_id: str = ""
     page: int = 1
 
+    page_rows = 20
+
+    @classmethod
+    def pages_max(cls) -> int:
+        return REACH_MAX // cls.page_rows
+
     def address(self) -> dict[str, str]:
         usual = type(self)()
         names = [name for name in self.__dataclass_fields__ if name != "window"]
@@ -59,12 +68,13 @@ class Question:
 @dataclass(frozen=True)
 class Listed(Generic[Row]):
     """A page of what was found. `missing` says what is not shown and why; `more`: whether there
-    may be another page."""
+    may be another page; `refused`: why the OAP does not look, in a sentence."""
 
     rows: tuple[Row, ...]
     services: tuple[str, ...]
     more: bool
     missing: str = ""
+    refused: str = ""
 
 
 Asked = TypeVar("Asked", bound=Question)
@@ -101,6 +111,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
             self._service = fields.services(self._asked.service)
             self._fields = {"service": self._service, **self.form(self._asked)}
             Picker(self._asked.window, lambda window: self._ask({"window": window}))
+            self._searching = ui.label("Searching …").classes("muted searching")
         for name, one in self._fields.items():
             one.on_value_change(self._changed)
             if isinstance(one, ui.input):
@@ -121,24 +132,39 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         if self._shown is not None and self._rounds % ROUNDS_BETWEEN:
             return None
         asked = self._asked
-        found = await self.search(status, asked)
+        try:
+            found = await self.search(status, asked)
+        except OapRefusedError as reason:
+            found = self._refused(reason)
         return (status, found) if asked == self._asked else None
+
+    def _refused(self, reason: OapRefusedError) -> Listed[Row]:
+        """The question may be at fault, so it is asked no more often than another."""
+        said = f"The OAP cannot answer: {shown(str(reason).rstrip('.'), TEXT_CHARS_MAX)}."
+        again = f"{said} Looking again every {ROUNDS_BETWEEN * REFRESH_S:g} s."
+        if self._shown is None:
+            return Listed((), (), False, refused=again)
+        return replace(self._shown, refused=f"{again} What you see is the last it said.")
 
     def show(self, found: tuple[Status, Listed[Row]]) -> None:
         status, listed = found
         if listed == self._shown:
             return
         self._shown = listed
-        fields.offer(self._service, listed.services, self._asked.service)
+        self._searching.set_visibility(False)
+        if listed.services:
+            fields.offer(self._service, listed.services, self._asked.service)
         self._panel.set_visibility(bool(listed.rows))
-        self._none.set_text("" if listed.rows else self._why_none(listed))
-        self._missing.set_text(listed.missing)
+        self._none.set_text("" if listed.rows else listed.refused or self._why_none(listed))
+        self._missing.set_text(listed.refused or listed.missing)
         self._rows.clear()
         with self._rows:
             self.lines(listed.rows, status)
-        self._number.set_text(f"page {self._asked.page}")
-        self._newer.set_enabled(self._asked.page > 1)
-        self._older.set_enabled(listed.more)
+        page, last = self._asked.page, self._asked.page == self._asked.pages_max()
+        end = f", the last that can be had{'' if self._asked.trace_id else ': ask for less'}"
+        self._number.set_text(f"page {page}{end if last and listed.more else ''}")
+        self._newer.set_enabled(page > 1)
+        self._older.set_enabled(listed.more and not last)
 
     def _why_none(self, listed: Listed[Row]) -> str:
         """A search that gave up may have missed some: then its own advice is the one to follow."""
@@ -166,6 +192,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         if asked == self._asked:
             return False
         self._asked, self._shown = asked, None
+        self._searching.set_visibility(True)
         told(asked.address())
         ui.timer(0, self.refresh, once=True)
         return True
@@ -181,7 +208,8 @@ def asked(kind: type[Asked], address: Mapping[str, str]) -> Asked:
         elif text and name != "window":
             found[name] = text
     window = Window.of(*(address.get(name, "") for name in ("last", "start", "end")))
-    return replace(usual, **{**found, "page": max(found["page"], 1), "window": window})
+    page = min(max(found["page"], 1), kind.pages_max())
+    return replace(usual, **{**found, "page": page, "window": window})
 
 
 def _told(field: Field) -> str | int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
 WINDOW_MINUTES = 30
@@ -11,7 +11,7 @@ SLA_WHOLE = 10_000
 FAILING_BELOW_SLA = 9_900
 SLOW_FROM_MS = 1_000
 
-Values = tuple[int | None, ...]
+Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Series:
     growing: bool = True
 
     @property
-    def current(self) -> int | None:
+    def current(self) -> float | None:
         """The last full minute's value; the one in progress while there is no other."""
         if not self.growing:
             return self.values[-1] if self.values else None
@@ -113,22 +113,32 @@ class Overview:
     step: str = "MINUTE"
 
 
-def count_text(value: int | None) -> str:
+def count_text(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,}" if value < 1_000_000 else f"{value / 1_000_000:.1f} M"
 
 
-def latency_text(value_ms: int | None) -> str:
+def latency_text(value_ms: float | None) -> str:
     if value_ms is None:
         return "–"
     return f"{value_ms:,} ms" if value_ms < SLOW_FROM_MS else f"{value_ms / 1000:.2f} s"
 
 
-def share_text(sla: int | None) -> str:
+def share_text(sla: float | None) -> str:
     """A whole 100 % only when it is one: 99.99 must not be rounded up."""
     return "–" if sla is None else f"{sla * 100 / SLA_WHOLE:.2f}".removesuffix(".00") + " %"
 
 
-def failing_text(sla: int) -> str:
+def percent(sla: Series) -> Series:
+    """The same as a chart has it, in percent: as fine as the figure beside it."""
+
+    def share(one: float) -> float:
+        hundredths = one * 100 / SLA_WHOLE
+        return int(hundredths) if hundredths.is_integer() else hundredths
+
+    return replace(sla, values=tuple(None if one is None else share(one) for one in sla.values))
+
+
+def failing_text(sla: float) -> str:
     return f"{(SLA_WHOLE - sla) * 100 / SLA_WHOLE:.1f} % failing"

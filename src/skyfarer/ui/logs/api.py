@@ -8,7 +8,7 @@ from typing import Any
 from skyfarer.ui.api import OapClient
 from skyfarer.ui.fields import pairs
 from skyfarer.ui.listing import Listed
-from skyfarer.ui.logs.model import PAGE_ROWS, LogQuestion, LogRow
+from skyfarer.ui.logs.model import LogQuestion, LogRow
 from skyfarer.ui.model import ServerTime
 
 _LOGS = """query logs($condition: LogQueryCondition) {
@@ -26,7 +26,7 @@ async def search(client: OapClient, time: ServerTime, asked: LogQuestion) -> Lis
     if asked.fault or (asked.service and asked.service not in named):
         return Listed((), names, False)
     condition: dict[str, Any] = {
-        "paging": {"pageNum": asked.page, "pageSize": PAGE_ROWS},
+        "paging": {"pageNum": asked.page, "pageSize": LogQuestion.page_rows},
         "serviceId": named.get(asked.service),
         "tags": [{"key": key, "value": value} for key, value in pairs(asked.tags)] or None,
         "keywordsOfContent": asked.wanted or None,
@@ -37,14 +37,14 @@ async def search(client: OapClient, time: ServerTime, asked: LogQuestion) -> Lis
     else:
         condition["queryDuration"] = asked.window.duration(time)
     rows, missing = await _logs(client, condition)
-    return Listed(rows, names, len(rows) == PAGE_ROWS, missing)
+    return Listed(rows, names, len(rows) == LogQuestion.page_rows, missing)
 
 
 async def logs_of_trace(client: OapClient, trace_id: str) -> tuple[LogRow, ...]:
     """The first of them, oldest first."""
     asked = {
         "relatedTrace": {"traceId": trace_id},
-        "paging": {"pageNum": 1, "pageSize": PAGE_ROWS},
+        "paging": {"pageNum": 1, "pageSize": LogQuestion.page_rows},
         "queryOrder": "ASC",
     }
     return (await _logs(client, asked))[0]

@@ -8,7 +8,6 @@ from typing import Final
 
 from skyfarer.ui.listing import Question
 
-PAGE_ROWS: Final = 50
 WORDS_MAX: Final = 10
 WORD_CHARS_MAX: Final = 256
 """What the OAP takes of either field; more it would refuse."""
@@ -21,6 +20,8 @@ class LogQuestion(Question):
 
     keywords: str = ""
     excluding: str = ""
+
+    page_rows = 50
 
     @property
     def wanted(self) -> tuple[str, ...]:

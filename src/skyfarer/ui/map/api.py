@@ -1,4 +1,4 @@
-"""What the map asks of the OAP: the calls of a time, and what was counted of them lately."""
+"""What the map asks of the OAP: the calls of a time, and what was counted of them at its end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from skyfarer.ui.api import OapClient
+from skyfarer.ui.kinds import GENERAL, kind_of
 from skyfarer.ui.map.model import Call, Map, Node, Vital
-from skyfarer.ui.model import ServerTime
-from skyfarer.ui.window import Window
+from skyfarer.ui.model import Series, ServerTime, Service
+from skyfarer.ui.window import Buckets, Window
 
 NODES_MAX = 100
 CALLS_MAX = 200
@@ -17,11 +18,10 @@ PARTS_A_QUESTION = 60
 LATEST_POINTS = 2
 _MAP = """query map($duration: Duration!) {
   getGlobalTopology(duration: $duration) {
-    nodes { id name type isReal }
+    nodes { id name type isReal layers }
     calls { id source target detectPoints }
   }
 }"""
-_SERVICE = ("service_cpm", "service_resp_time", "service_sla")
 _RELATION = ("cpm", "resp_time", "call_sla")
 
 Part = tuple[Mapping[str, Any], Sequence[str]]
@@ -29,30 +29,42 @@ Part = tuple[Mapping[str, Any], Sequence[str]]
 
 
 async def whole_map(client: OapClient, time: ServerTime, window: Window) -> Map:
-    found = await client.graphql(_MAP, {"duration": window.duration(time)})
+    buckets = window.buckets(time)
+    found = await client.graphql(_MAP, {"duration": buckets.duration()})
     topology = found["getGlobalTopology"]
     nodes = sorted(map(_node, topology["nodes"]), key=lambda node: node.name)
     shown = {node.id: node for node in nodes[:NODES_MAX]}
     calls = [_call(one) for one in topology["calls"]]
-    calls = [one for one in calls if one.source in shown and one.target in shown][:CALLS_MAX]
-    parts = [_of_node(node) for node in shown.values()] + [_of_call(one, shown) for one in calls]
-    vitals = await _vitals(client, time, parts)
+    calls = [one for one in calls if one.source in shown and one.target in shown]
+    drawn = calls[:CALLS_MAX]
+    measured = {node.id: _of_node(node) for node in shown.values() if _is_measured(node)}
+    parts = {**measured, **{call.id: _of_call(call, shown) for call in drawn}}
+    vitals = dict(zip(parts, await _vitals(client, buckets, [*parts.values()]), strict=True))
     return Map(
-        tuple(replace(n, vital=v) for n, v in zip(shown.values(), vitals, strict=False)),
-        tuple(replace(c, vital=v) for c, v in zip(calls, vitals[len(shown) :], strict=True)),
+        tuple(replace(one, vital=_told(one, vitals)) for one in shown.values()),
+        tuple(replace(one, vital=vitals[one.id]) for one in drawn),
         hidden=len(nodes) - len(shown),
+        hidden_calls=len(calls) - len(drawn),
+        step=buckets.step.lower(),
     )
 
 
-async def _vitals(client: OapClient, time: ServerTime, parts: Sequence[Part]) -> list[Vital]:
+async def _vitals(client: OapClient, buckets: Buckets, parts: Sequence[Part]) -> list[Vital]:
     vitals = list[Vital]()
     for start in range(0, len(parts), PARTS_A_QUESTION):
         some = parts[start : start + PARTS_A_QUESTION]
         entities = {f"e{number}": entity for number, (entity, _) in enumerate(some)}
-        variables = {"duration": time.duration(LATEST_POINTS), **entities}
+        variables = {"duration": buckets.duration(LATEST_POINTS), **entities}
         data = await client.graphql(_document(some), variables)
-        vitals += [_vital(data, number) for number in range(len(some))]
+        vitals += [_vital(data, number, buckets.growing) for number in range(len(some))]
     return vitals
+
+
+def _told(node: Node, vitals: Mapping[str, Vital]) -> Vital | None:
+    """An address without figures is not silent: nobody measures it."""
+    vital = vitals.get(node.id)
+    is_address = not node.has_agent and kind_of(_service(node)) is GENERAL
+    return None if vital == Vital() and is_address else vital
 
 
 def _document(parts: Sequence[Part]) -> str:
@@ -66,19 +78,19 @@ def _document(parts: Sequence[Part]) -> str:
     return f"query vitals($duration: Duration!{variables}) {{ {' '.join(fields)} }}"
 
 
-def _vital(data: Mapping[str, Any], number: int) -> Vital:
-    return Vital(*(_latest(data[f"m{number}_{place}"]) for place in range(3)))
+def _vital(data: Mapping[str, Any], number: int, growing: bool) -> Vital:
+    return Vital(*(_latest(data[f"m{number}_{place}"], growing) for place in range(3)))
 
 
-def _latest(result: Mapping[str, Any]) -> int | None:
-    """Of the last full minute; of the one in progress while there is no other."""
+def _latest(result: Mapping[str, Any], growing: bool) -> int | None:
     values = [v["value"] for series in result["results"][:1] for v in series["values"]]
-    told = [int(value) for value in values if value is not None]
-    return told[0] if told else None
+    told = Series(tuple(None if one is None else int(one) for one in values), growing).current
+    return None if told is None else int(told)
 
 
 def _node(found: Mapping[str, Any]) -> Node:
-    return Node(found["id"], found["name"], found["type"] or "", found["isReal"])
+    layers = tuple(found["layers"])
+    return Node(found["id"], found["name"], found["type"] or "", found["isReal"], layers=layers)
 
 
 def _call(found: Mapping[str, Any]) -> Call:
@@ -86,8 +98,19 @@ def _call(found: Mapping[str, Any]) -> Call:
     return Call(found["id"], found["source"], found["target"], at_server)
 
 
+def _is_measured(node: Node) -> bool:
+    """Users, and addresses that nobody answered for, are not."""
+    return node.is_real or kind_of(_service(node)) is not GENERAL
+
+
 def _of_node(node: Node) -> Part:
-    return {"serviceName": node.name, "normal": node.is_real}, _SERVICE
+    kind = kind_of(_service(node))
+    entity = {"serviceName": node.name, "normal": node.is_real}
+    return entity, (kind.cpm, kind.resp_time, kind.sla)
+
+
+def _service(node: Node) -> Service:
+    return Service(node.id, node.name, node.is_real, node.layers)
 
 
 def _of_call(call: Call, nodes: Mapping[str, Node]) -> Part:

@@ -42,8 +42,8 @@ def options(shown: Map) -> Options:
                 "edgeSymbolSize": 8,
                 "label": {"show": True, "position": "bottom", **INKED, "fontSize": 12},
                 "emphasis": {"focus": "adjacency"},
-                "data": [_node(node, *places[node.id]) for node in shown.nodes],
-                "links": [_link(call, _bend(call, places)) for call in shown.calls],
+                "data": [_node(node, shown.step, *places[node.id]) for node in shown.nodes],
+                "links": [_link(call, shown.step, _bend(call, places)) for call in shown.calls],
             }
         ],
     }
@@ -56,16 +56,16 @@ def height(shown: Map) -> int:
     return min(max(tallest, 2) * ROW_HEIGHT + 100, 900)
 
 
-def _node(node: Node, column: float, row: float) -> dict[str, Any]:
+def _node(node: Node, step: str, column: float, row: float) -> dict[str, Any]:
     return {
         "id": node.id,
         "name": _named(node),
         "x": column * COLUMN_WIDTH,
         "y": row * ROW_HEIGHT,
-        "symbolSize": 34 if node.is_real else 26,
-        "symbol": "circle" if node.is_real else "roundRect",
-        "itemStyle": {"color": _colour(node), **_border(node.vital.state)},
-        "tooltip": {"formatter": _plain(f"{shown(node.name)}\n{facts(node.vital)}")},
+        "symbolSize": 34 if node.has_agent else 26,
+        "symbol": "circle" if node.has_agent else "roundRect",
+        "itemStyle": {"color": _colour(node), **_border(node.state)},
+        "tooltip": {"formatter": _plain(f"{shown(node.name)}\n{facts(node.vital, step)}")},
     }
 
 
@@ -75,7 +75,7 @@ def _bend(call: Call, places: Mapping[str, Place]) -> float:
     return 0.04 if columns == 1 else 0.24
 
 
-def _link(call: Call, bend: float) -> dict[str, Any]:
+def _link(call: Call, step: str, bend: float) -> dict[str, Any]:
     failing = call.vital.failing
     return {
         "source": call.source,
@@ -86,7 +86,7 @@ def _link(call: Call, bend: float) -> dict[str, Any]:
             "curveness": bend,
             "opacity": 1,
         },
-        "tooltip": {"formatter": _plain(facts(call.vital))},
+        "tooltip": {"formatter": _plain(facts(call.vital, step))},
         "label": {
             "show": call.vital.cpm is not None,
             "formatter": count_text(call.vital.cpm) + (" failing" if failing else ""),
@@ -96,9 +96,11 @@ def _link(call: Call, bend: float) -> dict[str, Any]:
     }
 
 
-def facts(vital: Vital) -> str:
+def facts(vital: Vital | None, step: str) -> str:
+    if vital is None:
+        return "known by its calls alone"
     if vital.cpm is None:
-        return "no calls in the last minute"
+        return f"no calls in the last {step}"
     parts = (
         f"{count_text(vital.cpm)} cpm",
         latency_text(vital.resp_time_ms),
@@ -108,7 +110,7 @@ def facts(vital: Vital) -> str:
 
 
 def _named(node: Node) -> str:
-    state = node.vital.state
+    state = node.state
     return _short(node.name) if state is State.GOOD else f"{_short(node.name)} · {state.value}"
 
 
@@ -119,8 +121,8 @@ def _border(state: State) -> dict[str, Any]:
 
 
 def _colour(node: Node) -> str:
-    state = node.vital.state
-    return _COLOURS[state] if node.is_real or state is not State.GOOD else _GUESSED
+    state = node.state
+    return _COLOURS[state] if node.has_agent or state is not State.GOOD else _GUESSED
 
 
 def _short(name: str) -> str:

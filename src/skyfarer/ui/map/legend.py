@@ -37,7 +37,7 @@ class Legend:
         self._unwell.clear()
         with self._unwell:
             for state in (State.FAILING, State.SLOW):
-                _names(state, [node for node in found.nodes if node.vital.state is state])
+                _names(state, [node for node in found.nodes if node.state is state])
 
 
 def _names(state: State, nodes: Sequence[Node]) -> None:

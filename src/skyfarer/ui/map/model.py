@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from skyfarer.ui.kinds import UNDEFINED
 from skyfarer.ui.model import FAILING_BELOW_SLA, SLOW_FROM_MS
 
 
@@ -18,7 +19,7 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Vital:
-    """Of the last full minutes; None where nothing was counted."""
+    """Of the last full minute (hour, day) of the time; None where nothing was counted."""
 
     cpm: int | None = None
     resp_time_ms: int | None = None
@@ -43,7 +44,18 @@ class Node:
     name: str
     type: str
     is_real: bool
-    vital: Vital = Vital()
+    vital: Vital | None = Vital()
+    """None of what nobody measures."""
+    layers: tuple[str, ...] = ()
+
+    @property
+    def has_agent(self) -> bool:
+        """An address that nobody answered for is taken for real, and has no layer."""
+        return self.is_real and UNDEFINED not in self.layers
+
+    @property
+    def state(self) -> State:
+        return State.GOOD if self.vital is None else self.vital.state
 
 
 @dataclass(frozen=True)
@@ -57,8 +69,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Map:
-    """`hidden` nodes are more than can be drawn; their calls are left out too."""
+    """`hidden` nodes are more than can be drawn, and their calls are left out too; so are the
+    `hidden_calls` of the others. Figures are of the last full `step`."""
 
     nodes: tuple[Node, ...]
     calls: tuple[Call, ...]
     hidden: int = 0
+    hidden_calls: int = 0
+    step: str = "minute"

@@ -12,6 +12,7 @@ from skyfarer.ui.map import chart
 from skyfarer.ui.map.api import whole_map
 from skyfarer.ui.map.legend import Legend
 from skyfarer.ui.map.model import Call, Map
+from skyfarer.ui.model import count_text
 from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.window import Window
@@ -50,8 +51,7 @@ class MapPage(Page[Map]):
         for part in (self._panel, self._list):
             part.set_visibility(bool(found.nodes))
         self._none.set_text("" if found.nodes else "No calls in this time. Look at a longer one.")
-        hidden = f", {found.hidden} more services are not drawn" if found.hidden else ""
-        self._facts.set_text(f"{len(found.nodes)} services, {len(found.calls)} calls{hidden}")
+        self._facts.set_text(_told(found))
         self._drawing.place.style(f"height: {chart.height(found)}px")
         self._drawing.show(
             chart.options(found),
@@ -63,7 +63,7 @@ class MapPage(Page[Map]):
         self._calls.clear()
         with self._calls:
             for call in found.calls:
-                _line(call, names)
+                _line(call, names, found.step)
 
     def _look_at(self, window: Window) -> None:
         self._window, self._shown = window, None
@@ -76,14 +76,24 @@ class MapPage(Page[Map]):
             ui.navigate.to(service_link(nodes[event.data_index].name))
 
 
-def _line(call: Call, names: dict[str, str]) -> None:
+def _told(found: Map) -> str:
+    parts = [f"{len(found.nodes)} services", f"{len(found.calls)} calls"]
+    if found.hidden:
+        parts.append(f"{count_text(found.hidden)} more services are not drawn")
+    if found.hidden_calls:
+        parts.append(f"{count_text(found.hidden_calls)} more calls are not drawn")
+    figures = f" · figures of the last full {found.step}" if found.nodes else ""
+    return ", ".join(parts) + figures
+
+
+def _line(call: Call, names: dict[str, str], step: str) -> None:
     with box("call-row"):
         with box("call-ends"):
             _end(names[call.source])
             ui.label("→").classes("muted")
             _end(names[call.target])
         ui.label("failing" if call.vital.failing else "").classes("chip chip-failing")
-        ui.label(chart.facts(call.vital)).classes("muted call-facts")
+        ui.label(chart.facts(call.vital, step)).classes("muted call-facts")
 
 
 def _end(name: str) -> None:

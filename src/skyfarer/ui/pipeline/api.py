@@ -135,4 +135,5 @@ def _satellite(data: Mapping[str, Any], number: int, name: str) -> Satellite:
 
 def _latest(result: Mapping[str, Any]) -> int | None:
     values = [value["value"] for one in result["results"][:1] for value in one["values"]]
-    return Series(tuple(None if one is None else int(float(one)) for one in values)).current
+    found = Series(tuple(None if one is None else float(one) for one in values)).current
+    return None if found is None else int(found)

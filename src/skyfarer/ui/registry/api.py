@@ -10,6 +10,8 @@ from skyfarer.ui.registry.model import Entries, Entry, Lookup
 
 
 async def entries(client: OapClient, lookup: Lookup) -> Entries:
+    if lookup.is_in_vain:
+        return Entries((), False)
     told = await client.get("/status/registry", lookup.asked())
     return Entries(tuple(map(_entry, told["rows"])), told["more"])
 

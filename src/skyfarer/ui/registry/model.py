@@ -19,7 +19,8 @@ KEYWORD_CHARS_MAX: Final = 200
 PAGE_ROWS: Final = 50
 PAGES_MAX: Final = 200
 """As far as the OAP can be paged, 10,000 rows."""
-_NUMBER = re.compile("[1-9][0-9]{0,9}")
+ID_MAX: Final = 2**31 - 1
+_NUMBER = re.compile("[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Lookup:
     def of(cls, address: Mapping[str, str]) -> Lookup:
         """What cannot be read is the usual: an address may have been cut or mistyped."""
         kind, page = address.get("kind", ""), address.get("page", "")
-        number = int(page) if _NUMBER.fullmatch(page) else 1
+        number = int(page) if len(page) < 10 and _NUMBER.fullmatch(page) else 1
         return cls(
             kind if kind in KINDS else cls.kind,
             address.get("keyword", "")[:KEYWORD_CHARS_MAX],
@@ -45,6 +46,11 @@ class Lookup:
     def id(self) -> str:
         text = self.keyword.removeprefix("#")
         return text if text != self.keyword and _NUMBER.fullmatch(text) else ""
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether no id can be that high, so that the OAP would not look for it."""
+        return bool(self.id) and (len(self.id) > 10 or int(self.id) > ID_MAX)
 
     def address(self) -> dict[str, str]:
         page = str(self.page) if self.page > 1 else ""

@@ -15,7 +15,15 @@ from skyfarer.ui.boxes import box
 from skyfarer.ui.frame import Page, told
 from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.registry import api
-from skyfarer.ui.registry.model import KEYWORD_CHARS_MAX, KINDS, OWNED, Entries, Entry, Lookup
+from skyfarer.ui.registry.model import (
+    KEYWORD_CHARS_MAX,
+    KINDS,
+    OWNED,
+    PAGES_MAX,
+    Entries,
+    Entry,
+    Lookup,
+)
 
 ROUNDS_BETWEEN = 5
 """Refreshes of the page for one of the table."""
@@ -72,9 +80,11 @@ class RegistryPage(Page[tuple[Status, Entries]]):
             _heads(owned)
             for entry in found.rows:
                 _line(entry, status, owned)
-        self._number.set_text(f"page {self._lookup.page}")
-        self._back.set_enabled(self._lookup.page > 1)
-        self._next.set_enabled(found.more)
+        page, last = self._lookup.page, self._lookup.page == PAGES_MAX
+        end = ", the last that can be had: look for a part of a name"
+        self._number.set_text(f"page {page}{end if last and found.more else ''}")
+        self._back.set_enabled(page > 1)
+        self._next.set_enabled(found.more and not last)
 
     def _why_none(self) -> str:
         if self._lookup.page > 1:

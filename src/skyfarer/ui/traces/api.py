@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skyfarer.ui.api import OapClient
 from skyfarer.ui.fields import pairs
 from skyfarer.ui.listing import Listed
 from skyfarer.ui.model import ServerTime
-from skyfarer.ui.traces.model import PAGE_ROWS, Search, Span, SpanLog, TraceRow
+from skyfarer.ui.traces.model import Search, Span, SpanLog, TraceRow
 
 _LIST = """query traces($condition: TraceQueryCondition) {
   queryBasicTraces(condition: $condition) {
@@ -37,7 +37,7 @@ async def search(client: OapClient, time: ServerTime, asked: Search) -> Listed[T
     condition = _condition(time, asked, named.get(asked.service))
     answer = await client.graphql(_LIST, {"condition": condition})
     rows = tuple(map(_row, answer["queryBasicTraces"]["traces"]))
-    return Listed(rows, names, len(rows) == PAGE_ROWS)
+    return Listed(rows, names, len(rows) == Search.page_rows)
 
 
 async def trace(client: OapClient, trace_id: str) -> list[Span]:
@@ -50,7 +50,7 @@ def _condition(time: ServerTime, asked: Search, service_id: str | None) -> dict[
     condition: dict[str, Any] = {
         "traceState": asked.state,
         "queryOrder": asked.order,
-        "paging": {"pageNum": asked.page, "pageSize": PAGE_ROWS},
+        "paging": {"pageNum": asked.page, "pageSize": Search.page_rows},
         "queryDuration": asked.window.duration(time),
         "serviceId": service_id,
         "minTraceDuration": asked.min_ms,
@@ -74,12 +74,9 @@ def _row(found: Mapping[str, Any]) -> TraceRow:
 
 
 def _span(found: Mapping[str, Any]) -> Span:
-    segment = found["segmentId"]
-    within = [(segment, found["parentSpanId"])] if found["parentSpanId"] >= 0 else []
-    others = [(ref["parentSegmentId"], ref["parentSpanId"]) for ref in found["refs"]]
     return Span(
-        key=(segment, found["spanId"]),
-        parents=(*within, *others),
+        key=(found["segmentId"], found["spanId"]),
+        parents=tuple(_parents(found)),
         service=found["serviceCode"],
         instance=found["serviceInstanceName"],
         name=found["endpointName"] or found["type"],
@@ -93,6 +90,15 @@ def _span(found: Mapping[str, Any]) -> Span:
         tags=_pairs(found["tags"]),
         logs=tuple(SpanLog(log["time"], _pairs(log["data"] or ())) for log in found["logs"]),
     )
+
+
+def _parents(found: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The last reference is the parent, as the protocol has it; what is not stored is made up for
+    by the one before, and by the span's own segment at last."""
+    for ref in reversed(found["refs"]):
+        yield ref["parentSegmentId"], ref["parentSpanId"]
+    if found["parentSpanId"] >= 0:
+        yield found["segmentId"], found["parentSpanId"]
 
 
 def _pairs(found: Any) -> tuple[tuple[str, str], ...]:

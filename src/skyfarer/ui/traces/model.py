@@ -7,7 +7,6 @@ from typing import Final
 
 from skyfarer.ui.listing import Question
 
-PAGE_ROWS: Final = 20
 STATES: Final = {"ALL": "All", "ERROR": "Failed", "SUCCESS": "Succeeded"}
 ORDERS: Final = {"BY_START_TIME": "Newest first", "BY_DURATION": "Slowest first"}
 
@@ -45,8 +44,8 @@ class SpanLog:
 
 @dataclass(frozen=True)
 class Span:
-    """`key` and `parents` name a span by its segment and its number in it; a parent that continues
-    another segment may not be there."""
+    """`key` and `parents` name a span by its segment and its number in it. Its parent is the first
+    of them that is there: one of another segment may not be."""
 
     key: tuple[str, int]
     parents: tuple[tuple[str, int], ...]

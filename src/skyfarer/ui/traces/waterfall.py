@@ -7,7 +7,7 @@ whole faster; others do not. Children that run on after their parent (messages) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skyfarer.ui.traces.model import Span
@@ -59,10 +59,11 @@ def laid_out(spans: Sequence[Span]) -> Waterfall:
 def _tree(spans: Sequence[Span]) -> tuple[list[Span], dict[Key, list[Span]]]:
     known = {span.key: span for span in spans}
     parent_of = {key: _parent(span, known) for key, span in known.items()}
+    circling = in_circles(parent_of)
     roots, children = list[Span](), dict[Key, list[Span]]()
     for key, span in sorted(known.items(), key=lambda pair: (pair[1].start_ms, pair[0])):
         parent = parent_of[key]
-        if parent is None or _comes_back(key, parent_of):
+        if parent is None or key in circling:
             roots.append(span)
         else:
             children.setdefault(parent, []).append(span)
@@ -73,17 +74,22 @@ def _parent(span: Span, known: dict[Key, Span]) -> Key | None:
     return next((key for key in span.parents if key in known and key != span.key), None)
 
 
-def _comes_back(key: Key, parent_of: dict[Key, Key | None]) -> bool:
-    """Whether its ancestors lead to itself: what agents send may be wrong."""
-    seen, at = {key}, parent_of[key]
-    while at is not None:
-        if at == key:
-            return True
-        if at in seen:
-            return False
-        seen.add(at)
-        at = parent_of[at]
-    return False
+def in_circles(parent_of: Mapping[Key, Key | None]) -> set[Key]:
+    """Those whose ancestors lead back to themselves: what agents send may be wrong. Each is looked
+    at once, since a trace may be thousands of spans deep."""
+    found, done = set[Key](), set[Key]()
+    for key in parent_of:
+        way, at = dict[Key, int](), key
+        while at not in done:
+            done.add(at)
+            way[at] = len(way)
+            above = parent_of[at]
+            if above is None:
+                break
+            at = above
+        if at in way and parent_of[at] is not None:
+            found.update(list(way)[way[at] :])
+    return found
 
 
 def _walked(roots: list[Span], children: dict[Key, list[Span]]) -> Iterator[tuple[Span, int]]:
