@@ -13,12 +13,14 @@ from skyfarer.queue.layout import PAGE_BYTES, SEGMENT_BYTES_MAX, SEGMENT_BYTES_M
 
 CONSUMER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CAPACITY_BYTES_MAX = 1024 * GIB
+SEGMENTS_MAX = 65_536  # a start looks into each, and a name has five digits
 BLOCK_TIMEOUT_S_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """`segment_bytes` and `capacity_bytes` are fixed with the directory; the rest may change.
+    """`segment_bytes` and `capacity_bytes` are fixed with the directory; the rest may change. The
+    ring has as many whole segments as `capacity_bytes` holds, so what is over is not used.
 
     `consumers` are those a segment waits for before it is reused. `when_full` is what happens when
     they are too slow: "reject" refuses the new batch, "drop_oldest" gives up the oldest segment,
@@ -56,6 +58,12 @@ class QueueSettings:
             return [
                 f"capacity_bytes must be between two segments ({2 * size}) "
                 f"and {CAPACITY_BYTES_MAX}, not {self.capacity_bytes}"
+            ]
+        if self.geometry.segments > SEGMENTS_MAX:
+            return [
+                f"capacity_bytes {self.capacity_bytes} in segments of {size} bytes would be "
+                f"{self.geometry.segments} files, and at most {SEGMENTS_MAX} are allowed; "
+                "make segment_bytes larger"
             ]
         room = self.geometry.payload_bytes
         if not 0 < self.record_bytes_max <= room:

@@ -107,6 +107,8 @@ class Sleeper:
                 self._page = _Page(mmap.mmap(file.fileno(), PAGE_BYTES))
         except FileNotFoundError as error:
             raise QueueMissing(f"there is no {path} yet; its writer makes it") from error
+        except OSError as error:
+            raise disk_error(error, path, "open") from error
 
     def token(self) -> int:
         """To be taken before looking whether there is a reason to sleep; from now on an append

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.queue.errors import QueueFull, RecordTooLarge
 from skyfarer.queue.run import CORRUPT
 from skyfarer.satellite.backlog import Backlog
 from skyfarer.satellite.config import PipeConfig
@@ -104,10 +105,10 @@ class Pipe:
             self._memory.admit(sum(map(len, payloads)))
             first = self.backlog.append(kind, payloads)
         except RetryableError as error:
-            self._refuse(count, "memory" if isinstance(error, OutOfMemory) else "full")
+            self._refuse(count, _passing(error))
             raise
-        except PermanentError:
-            self._refuse(count, "too_large")
+        except PermanentError as error:
+            self._refuse(count, "too_large" if isinstance(error, RecordTooLarge) else "failed")
             raise
         if self._tap.watchers:
             self._tap.offer(self.name, IN, kind, payloads)
@@ -205,6 +206,12 @@ class Pipe:
         self._registry.unobserve(pipe=self.name)
         self._registry.unobserve(pipeline=self.name)
         self._registry.unobserve(queue=self.name)
+
+
+def _passing(error: RetryableError) -> str:
+    if isinstance(error, OutOfMemory):
+        return "memory"
+    return "full" if isinstance(error, QueueFull) else "failed"
 
 
 def _left(backlog: Backlog) -> tuple[int, int]:
