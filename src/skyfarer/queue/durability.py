@@ -74,6 +74,7 @@ class GroupCommit:
         self._geometry = geometry
         self._tracking = False
         self._files: dict[int, int] = {}
+        self._earlier: set[int] = set()
         self._names_are_durable = False
         self._lock = threading.Lock()
         self._open = False
@@ -86,9 +87,14 @@ class GroupCommit:
         return len(self._files) >= UNSYNCED_SEGMENTS_MAX
 
     def touch(self, number: int) -> None:
-        """Before the first entry of a segment."""
+        """Before the first entry of a segment. Without a descriptor left it is opened when it is
+        synced: an append does not fail for the sake of a sync to come."""
         if self._tracking:
-            self._watch(number)
+            try:
+                self._watch(number)
+            except SkyfarerError:
+                self._earlier.add(number)
+            self._names_are_durable = False
 
     def left(self, writing: int) -> None:
         """The writer goes on in another segment, `turning`: records from `writing` on are sound."""
@@ -108,12 +114,12 @@ class GroupCommit:
                 newest = appending.newest()
                 self.check_suspects(target, appending.committed)
                 self._sync_names()
-                for number in sorted(self._files):
+                for number in sorted({*self._files, *self._earlier}):
                     if number > newest:
                         break
                     self._sync(number, appending.distrust)
                     if number < newest:
-                        self._disk.close(self._files.pop(number))
+                        self._forget(number)
                 self.durable = target
                 return target
         finally:
@@ -140,19 +146,17 @@ class GroupCommit:
         return True
 
     def _close_files(self) -> None:
+        self._earlier.clear()
         while self._files:
             self._disk.close(self._files.popitem()[1])
 
     def _begin(self, numbers: Callable[[], list[int]]) -> None:
-        """Segments opened from now on are watched by whoever opens them, those before here."""
+        """Segments opened from now on are watched by whoever opens them. Those before are opened
+        one by one as they are synced: a full ring has more than a process may hold open."""
         self._close_files()
+        self._names_are_durable = False
         self._tracking = True
-        try:
-            for number in numbers():
-                self._watch(number)
-        except SkyfarerError:
-            self._tracking = False
-            raise
+        self._earlier.update(numbers())
 
     def _watch(self, number: int) -> None:
         if number in self._files:
@@ -166,7 +170,6 @@ class GroupCommit:
             raise disk_error(error, path, "open") from error
         if self._files.setdefault(number, fd) != fd:
             self._disk.close(fd)
-        self._names_are_durable = False
 
     def _sync_names(self) -> None:
         """A file that was made since may still have none after a power cut. The mark is set first:
@@ -180,14 +183,23 @@ class GroupCommit:
             self._names_are_durable = False
             raise
 
+    def _forget(self, number: int) -> None:
+        self._earlier.discard(number)
+        if (fd := self._files.pop(number, None)) is not None:
+            self._disk.close(fd)
+
     def _sync(self, number: int, distrust: Callable[[], None]) -> None:
+        self._watch(number)
+        if number not in self._files:
+            return
         try:
             self._disk.sync_data(self._files[number])
+            self._earlier.discard(number)
         except OSError as error:
             with self.turning:
                 self.suspect_below = UNKNOWN
                 distrust()
-            self._disk.close(self._files.pop(number))
+            self._forget(number)
             raise sync_failed(error, self._geometry.path(self._directory, number)) from error
 
     def check_suspects(self, target: int, committed: Callable[[], int]) -> None:

@@ -15,6 +15,9 @@ CONSUMER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CAPACITY_BYTES_MAX = 1024 * GIB
 SEGMENTS_MAX = 65_536  # a start looks into each, and a name has five digits
 BLOCK_TIMEOUT_S_MAX = 60.0
+SEGMENTS_MAPPED_MAX = 64
+FLUSH_PERIOD_MS_MAX = 60_000
+FLUSH_COUNT_MAX = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,9 @@ class QueueSettings:
     "block" waits up to `block_timeout_s` for them and then refuses.
 
     `durability` is what an append that returned has survived: with "append" the end of the process,
-    with "fsync" a power cut as well.
+    with "fsync" a power cut as well. Under "append" a `Flusher` beside the writer sees to that
+    every `flush_period_ms`, 0 being never, or `flush_count` records. `segments_mapped_max` is for
+    readers: what they may have in memory at a time.
     """
 
     directory: Path
@@ -38,6 +43,9 @@ class QueueSettings:
     consumers: tuple[str, ...] = ("main",)
     durability: Literal["append", "fsync"] = "append"
     block_timeout_s: float = 5.0
+    flush_period_ms: int = 1000
+    flush_count: int = 10_000
+    segments_mapped_max: int = 2
 
     def __post_init__(self) -> None:
         for fault in self._faults():
@@ -85,6 +93,18 @@ class QueueSettings:
                 f"block_timeout_s must be above 0 and at most {BLOCK_TIMEOUT_S_MAX}, "
                 f"not {self.block_timeout_s}"
             ]
+        if not 1 <= self.segments_mapped_max <= SEGMENTS_MAPPED_MAX:
+            return [
+                f"segments_mapped_max must be between 1 and {SEGMENTS_MAPPED_MAX}, "
+                f"not {self.segments_mapped_max}"
+            ]
+        if not 0 <= self.flush_period_ms <= FLUSH_PERIOD_MS_MAX:
+            return [
+                f"flush_period_ms must be between 0, which is never, and {FLUSH_PERIOD_MS_MAX}, "
+                f"not {self.flush_period_ms}"
+            ]
+        if not 1 <= self.flush_count <= FLUSH_COUNT_MAX:
+            return [f"flush_count must be between 1 and {FLUSH_COUNT_MAX}, not {self.flush_count}"]
         return []
 
     def _consumer_faults(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import getpid, register_at_fork
 from weakref import WeakSet
 
@@ -29,6 +29,10 @@ from skyfarer.queue.wake import Waker
 
 _log = logging.getLogger(__name__)
 _started: WeakSet[Writer] = WeakSet()
+
+
+def _nobody() -> None:
+    """Listens to appends where no flusher does."""
 
 
 def _disown() -> None:
@@ -70,6 +74,7 @@ class Writer:
         self._places: Places | None = None
         self._state: State | None = None
         self._waker: Waker | None = None
+        self._hear: Callable[[], None] = _nobody
         self._shown = self._sleeping = memoryview(b"")
         self._process = 0
         self._ring: Ring | None = None
@@ -178,6 +183,18 @@ class Writer:
         finally:
             with self._commit.turning:
                 self._remember_suspects()
+
+    def listen(self, hear: Callable[[], None]) -> None:
+        """`hear` is called from inside an append, which must not wait for it, whenever somebody
+        slept; before `start` or after."""
+        self._hear = hear
+
+    def arm(self) -> None:
+        """Has the next append call what listens, at no cost to any other. From any thread; a
+        caller that looks at `writing` afterwards misses none."""
+        with self._commit.turning:
+            if self._waker is not None:
+                self._waker.arm()
 
     @property
     def durable(self) -> int:
@@ -340,7 +357,7 @@ class Writer:
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
         self._commit.open()
-        self._waker = Waker(disk, directory, state)
+        self._waker = Waker(disk, directory, state, lambda: self._hear())
         self._waker.show(found.writing)
         self._shown, self._sleeping = self._waker.shown, self._waker.sleeping
         self._process = getpid()
@@ -368,12 +385,12 @@ class Writer:
                 self._commit.suspect_below = UNKNOWN
                 self._remember_suspects()
             self._close_state()
+            if self._waker is not None:
+                self._waker.close()
+                self._waker = None
         if self._ring is not None:
             self._ring.close()
             self._ring = None
-        if self._waker is not None:
-            self._waker.close()
-            self._waker = None
 
     def _close_state(self) -> None:
         if self._state is not None:

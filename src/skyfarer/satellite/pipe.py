@@ -193,8 +193,7 @@ class Pipe:
             return
         backlog, capacity_bytes = self.queued.backlog, self.queued.capacity_bytes
         observe(table.GATHERER_WRITING_OFFSET, lambda: backlog.writing, pipe=pipe)
-        # An append returns when the bytes are in the files: what is written is durable.
-        observe(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.writing, pipe=pipe)
+        observe(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.watermark, pipe=pipe)
         observe(table.SENDER_COMMITTED_OFFSET, lambda: backlog.committed, pipe=pipe)
         observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[0], pipe=pipe, status="success")
         observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[1], pipe=pipe, status="error")
