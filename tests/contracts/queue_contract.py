@@ -109,6 +109,17 @@ class Appending:
         buffer[:] = b"after!"
         assert contents(reader.runs(0, 1)) == [b"before"]
 
+    @pytest.mark.parametrize("beside", [0, 1, 3])
+    def test_a_view_whose_items_are_larger_than_a_byte_is_refused(
+        self, make_queue: MakeQueue, beside: int
+    ) -> None:
+        writer, reader, _ = started(make_queue())
+        writer.append(1, payloads(0, 1))
+        with pytest.raises(PermanentError, match="must be bytes"):
+            writer.append(1, [*payloads(1, beside), memoryview(bytes(3000)).cast("Q")])
+        assert writer.append(1, payloads(1, 1)) == 1
+        assert contents(reader.runs(0, 2)) == payloads(0, 2)
+
     def test_a_record_above_the_maximum_is_refused_with_its_batch(
         self, make_queue: MakeQueue
     ) -> None:

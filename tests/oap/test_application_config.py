@@ -218,8 +218,32 @@ def test_a_file_without_selectors_means_the_only_provider_there_is(file: Path) -
         (
             "receiver-sharing-server:\n  selector: default\n"
             "  default:\n    queueCapacityBytes: 9\n",
-            "application.yml: receiver-sharing-server.default: queueCapacityBytes must be at least"
-            " 33554432, not 9",
+            "application.yml: receiver-sharing-server.default: queueCapacityBytes must be from"
+            " 33554432 to 1099511627776, not 9",
+        ),
+        (
+            "receiver-sharing-server:\n  selector: default\n"
+            "  default:\n    queueSegmentBytes: 65536\n    queueCapacityBytes: 8589934592\n",
+            "application.yml: receiver-sharing-server.default: queueCapacityBytes must be at most"
+            " 65536 times queueSegmentBytes",
+        ),
+        (
+            "receiver-sharing-server:\n  selector: default\n"
+            "  default:\n    queueSegmentBytes: 65537\n",
+            "application.yml: receiver-sharing-server.default: queueSegmentBytes must be a multiple"
+            " of 4096, not 65537",
+        ),
+        (
+            "receiver-sharing-server:\n  selector: default\n"
+            "  default:\n    queueDurability: fsynch\n",
+            "application.yml: receiver-sharing-server.default.queueDurability is 'fsynch';"
+            " did you mean 'fsync'?",
+        ),
+        (
+            "receiver-sharing-server:\n  selector: default\n"
+            "  default:\n    queueFlushPeriodMs: 60001\n",
+            "application.yml: receiver-sharing-server.default: queueFlushPeriodMs must be from"
+            " 0 to 60000, not 60001",
         ),
     ],
 )

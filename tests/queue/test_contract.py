@@ -11,7 +11,7 @@ import pytest
 
 from contracts.queue_contract import AnyQueue, MakeQueue, QueueContract
 from skyfarer.base.errors import ConfigError
-from skyfarer.base.units import KIB, MIB
+from skyfarer.base.units import GIB, KIB, MIB
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.held import MemorySettings
 from skyfarer.queue.memory import MemoryQueue
@@ -99,6 +99,8 @@ def test_the_memory_of_records_is_given_back_when_all_have_committed_them() -> N
         ({"record_bytes_max": 0}, "record_bytes_max"),
         ({"when_full": "panic"}, "when_full"),
         ({"block_timeout_s": 0.0}, "block_timeout_s"),
+        ({"block_timeout_s": 61.0}, "block_timeout_s"),
+        ({"capacity_bytes": 2048 * GIB}, "capacity_bytes"),
         ({"consumers": ()}, "at least one"),
         ({"consumers": ("a", "a")}, "each once"),
         ({"consumers": ("a/b",)}, "a/b"),

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from skyfarer.base.errors import PermanentError
+from skyfarer.queue.atlas import Atlas
 from skyfarer.queue.errors import QueueMissing
+from skyfarer.queue.meta import read_meta
 from skyfarer.queue.reader import Reader
 
 
@@ -126,3 +128,14 @@ def test_another_process_reads_what_is_appended_while_it_is_appended(bench):
     assert [here.recv_bytes() for _ in range(300)] == [b"%d" % n * 500 for n in range(300)]
     child.join()
     assert child.exitcode == 0
+
+
+def test_a_reader_knows_of_no_more_segments_than_the_ring_has(bench):
+    writer, consumer = bench.writer(), bench.consumer()
+    atlas = Atlas(bench.directory, read_meta(bench.directory), mapped_max=2)
+    for _ in range(40):
+        writer.append(1, [b"x" * 4000] * 2)
+        segment, _ = atlas.find(writer.writing - 1)
+        assert segment.first <= writer.writing - 1
+        assert len(atlas) <= 4
+        consumer.commit(writer.writing)

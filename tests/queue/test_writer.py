@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
+import os
 import stat
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -13,6 +16,8 @@ from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.split import PIECE_BYTES
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.faulty_disk import FaultyDisk
+
+from .bench import UnsyncedDisk
 
 
 def test_records_come_back_in_order_with_their_kinds(bench):
@@ -235,3 +240,64 @@ def test_settings_that_make_no_queue_are_refused_in_one_sentence(bench, changes,
 
 def test_default_settings_are_valid(tmp_path):
     assert QueueSettings(tmp_path).geometry.segments == 32
+
+
+class InterruptedDisk(UnsyncedDisk):
+    """A write is interrupted once, and from then on files cannot be opened until `mended`."""
+
+    def __init__(self) -> None:
+        self.armed = self.broken = False
+
+    def pwrite(self, fd: int, data: bytes | memoryview, offset: int) -> int:
+        if self.armed:
+            self.armed, self.broken = False, True
+            raise KeyboardInterrupt
+        return super().pwrite(fd, data, offset)
+
+    def open(self, path: Path, flags: int) -> int:
+        if self.broken and path.name in ("state", "00000.seg"):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().open(path, flags)
+
+
+def test_a_writer_that_could_not_reopen_says_why_and_goes_on_once_it_can(bench):
+    disk = InterruptedDisk()
+    writer = bench.writer(disk)
+    writer.append(1, [b"kept"])
+    disk.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        writer.append(1, [b"interrupted"])
+    for _ in range(2):
+        with pytest.raises(RetryableError, match="Too many open files"):
+            writer.append(1, [b"refused"])
+    with pytest.raises(PermanentError, match="sync"):
+        writer.sync()
+    disk.broken = False
+    writer.start()
+    assert writer.append(1, [b"next"]) == 1
+    assert bench.records() == [b"kept", b"next"]
+    writer.stop(0.0)
+    with pytest.raises(PermanentError, match="after stop"):
+        writer.append(1, [b"late"])
+
+
+@pytest.mark.parametrize("durability", ["append", "fsync"])
+def test_a_view_of_larger_items_leaves_its_segment_as_long_as_it_was(bench, durability):
+    """Its bytes are more than there was room for."""
+    writer = bench.writer(durability=durability)
+    writer.append(1, [b"x" * 4000])
+    for payloads in (
+        [memoryview(bytes(3000 * 8)).cast("Q")],
+        [b"y", memoryview(bytes(8000)).cast("I")],
+    ):
+        with pytest.raises(PermanentError, match="must be bytes"):
+            writer.append(1, payloads)
+        assert bench.segment_paths()[0].stat().st_size == 16 * KIB
+    bench.close()
+    assert bench.writer(durability=durability).writing == 1
+    assert bench.records() == [b"x" * 4000]
+
+
+def test_a_ring_of_too_many_files_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"131072 files.*65536.*make segment_bytes larger"):
+        QueueSettings(tmp_path, 16 * KIB, 131072 * 16 * KIB, record_bytes_max=4 * KIB)

@@ -102,3 +102,20 @@ def test_a_record_too_large_for_the_queue_is_refused_for_good(rig: Callable[...,
             assert r.satellite.ledger().accepted == 0
 
     asyncio.run(scenario())
+
+
+def test_what_a_queue_refuses_for_another_reason_is_not_counted_as_too_large(
+    rig: Callable[..., Any],
+) -> None:
+    async def scenario() -> None:
+        async with rig(**SMALL) as r:
+            [pipe] = [one for one in r.satellite.pipes if one.name == "native"]
+            pipe.backlog.stop(0.0)
+            with pytest.raises(grpc.RpcError):
+                await r.collect(noise(1))
+            pipe.backlog.start()
+            _, metrics = await r.get("/metrics")
+            assert 'queue_rejected_total{reason="failed"} 1' in metrics
+            assert 'reason="too_large"' not in metrics
+
+    asyncio.run(scenario())

@@ -189,3 +189,15 @@ def test_the_stock_file_forwards_and_asks(rig: Callable[..., Any]) -> None:
             assert f'gatherer_receive_count{{{labels},instance="satellite-instance"' in text
 
     asyncio.run(scenario())
+
+
+def test_when_to_flush_and_how_much_to_map_are_read_as_they_were_meant(tmp_path: Path) -> None:
+    buffer = "        event_buffer_size: ${SATELLITE_QUEUE_EVENT_BUFFER_SIZE:5000}\n"
+    written = (
+        "plugin_name: mmap-queue\n        flush_period: 500\n        flush_ceiling_num: 77\n"
+        "        max_in_mem_segments: 1000"
+    )
+    config = load(edited(tmp_path, ('plugin_name: "memory-queue"', written), (buffer, "")), ENVIRON)
+    queue = config.pipes[0].queue
+    assert isinstance(queue, QueueConfig)
+    assert (queue.flush_period_ms, queue.flush_count, queue.segments_mapped_max) == (500, 77, 64)

@@ -149,3 +149,29 @@ def test_nothing_listens_where_nothing_shall_be_exported(rig: Callable[..., Any]
             await r.until_empty()
 
     asyncio.run(scenario())
+
+
+def test_the_watermark_follows_what_was_taken_in_and_nobody_has_delivered(
+    rig: Callable[..., Any],
+) -> None:
+    async def scenario() -> None:
+        async with rig(up=False, SKYFARER_SATELLITE_QUEUE_FLUSH_PERIOD_MS="10") as r:
+            [pipe] = [one for one in r.satellite.pipes if one.name == "native"]
+            await r.collect([b"one", b"two", b"three"])
+            await r.until(lambda: pipe.backlog.watermark == 3)
+            _, text = await r.get("/metrics")
+            assert 'gatherer_watermark_offset{pipe="native"} 3' in text
+            assert 'sender_committed_offset{pipe="native"} 0' in text
+
+    asyncio.run(scenario())
+
+
+def test_the_watermark_is_never_below_what_was_delivered(rig: Callable[..., Any]) -> None:
+    async def scenario() -> None:
+        async with rig(SKYFARER_SATELLITE_QUEUE_FLUSH_PERIOD_MS="0") as r:
+            await r.collect([b"one", b"two", b"three"])
+            await r.until_empty()
+            _, text = await r.get("/metrics")
+            assert 'gatherer_watermark_offset{pipe="native"} 3' in text
+
+    asyncio.run(scenario())

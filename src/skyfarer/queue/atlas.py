@@ -68,6 +68,10 @@ class Atlas:
         beyond = self._extents[at + 1].first if at + 1 < len(self._extents) else NO_BOUND
         return (self._mapped(self._extents[at]) if at >= 0 else None), beyond
 
+    def __len__(self) -> int:
+        """How many segments it knows of, mapped or not."""
+        return len(self._extents)
+
     def forget(self) -> None:
         self._extents.clear()
         self._maps.clear()
@@ -86,6 +90,7 @@ class Atlas:
             if header is None or header.number != number:
                 return
             self._extents.append(Extent(number, header.first))
+            del self._extents[: -self._geometry.segments]  # their files are others by now
 
     def _header(self, number: int) -> SegmentHeader | None:
         try:

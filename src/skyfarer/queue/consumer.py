@@ -107,6 +107,9 @@ class Consumer:
         except BlockingIOError as error:
             self._disk.close(fd)
             raise QueueLocked(f"{self._path} is in use by another consumer of that name") from error
+        except OSError as error:
+            self._disk.close(fd)
+            raise disk_error(error, self._path, "lock") from error
         return fd
 
     def _make_whole(self, fd: int) -> None:
@@ -118,7 +121,10 @@ class Consumer:
             raise disk_error(error, self._path, "mend") from error
 
     def _load(self, fd: int, state: State) -> Checkpoint:
-        found = decode_newest(os.pread(fd, FILE_BYTES, 0), self._queue_id)
+        try:
+            found = decode_newest(self._disk.pread(fd, FILE_BYTES, 0), self._queue_id)
+        except OSError as error:
+            raise disk_error(error, self._path, "read") from error
         if found is not None:
             return found
         _log.error(

@@ -27,6 +27,7 @@ class Disk:
     """The real one. Raises OSError as it comes; callers put it into words with `disk_error`."""
 
     close = staticmethod(os.close)
+    pread = staticmethod(os.pread)
     pwrite = staticmethod(os.pwrite)
     pwritev = staticmethod(os.pwritev)
 
@@ -41,6 +42,9 @@ class Disk:
 
     def allocate(self, fd: int, size_bytes: int) -> None:
         os.posix_fallocate(fd, 0, size_bytes)
+
+    def truncate(self, fd: int, size_bytes: int) -> None:
+        os.ftruncate(fd, size_bytes)
 
     def map(self, fd: int, size_bytes: int) -> mmap.mmap:
         return mmap.mmap(fd, size_bytes)

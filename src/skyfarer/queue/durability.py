@@ -16,16 +16,17 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from skyfarer.base.errors import RetryableError, SkyfarerError
+from skyfarer.base.errors import PermanentError, RetryableError, SkyfarerError
 from skyfarer.queue.disk import Disk, sync_directory
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import Geometry
 
 UNSYNCED_SEGMENTS_MAX: Final = 64
-_UNKNOWN: Final = sys.maxsize
+UNKNOWN: Final = sys.maxsize
 
 
 class SyncFailed(RetryableError):  # noqa: N818 - a state, and a word of the contract
@@ -39,6 +40,21 @@ def sync_failed(error: OSError, path: Path) -> SyncFailed:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Appending:
+    """What a sync asks the writer beside it, and the order in which it does matters.
+
+    `numbers` are those of all segments with records or reserved for some, `newest` is the last with
+    records. `distrust` is told that a sync has failed, before anybody is.
+    """
+
+    writing: Callable[[], int]
+    newest: Callable[[], int]
+    numbers: Callable[[], list[int]]
+    committed: Callable[[], int]
+    distrust: Callable[[], None]
+
+
 class GroupCommit:
     """What an explicit sync still has to cover.
 
@@ -46,6 +62,9 @@ class GroupCommit:
     own, and believes of a segment only what was entered before it looked. Nothing is tracked, and
     nothing costs, until it is called for the first time. Records below `suspect_below` may be in
     the page cache alone: a sync of them has failed.
+
+    `turning` is held while the writer goes on in another segment and while a failure is noted, so
+    that each failure either has its segment left behind by that turn or by the next one.
     """
 
     def __init__(self, disk: Disk, directory: Path, geometry: Geometry) -> None:
@@ -55,8 +74,11 @@ class GroupCommit:
         self._geometry = geometry
         self._tracking = False
         self._files: dict[int, int] = {}
+        self._earlier: set[int] = set()
         self._names_are_durable = False
         self._lock = threading.Lock()
+        self._open = False
+        self.turning = threading.Lock()
         self.suspect_below = 0
 
     @property
@@ -65,52 +87,76 @@ class GroupCommit:
         return len(self._files) >= UNSYNCED_SEGMENTS_MAX
 
     def touch(self, number: int) -> None:
-        """Before the first entry of a segment."""
+        """Before the first entry of a segment. Without a descriptor left it is opened when it is
+        synced: an append does not fail for the sake of a sync to come."""
         if self._tracking:
-            self._watch(number)
+            try:
+                self._watch(number)
+            except SkyfarerError:
+                self._earlier.add(number)
+            self._names_are_durable = False
 
     def left(self, writing: int) -> None:
-        """The writer has gone on in another segment; records from `writing` on are sound."""
+        """The writer goes on in another segment, `turning`: records from `writing` on are sound."""
         self.suspect_below = min(self.suspect_below, writing)
 
-    def sync(
-        self,
-        current: Callable[[], int],
-        writing: Callable[[], int],
-        live: Callable[[], list[int]],
-        committed: Callable[[], int],
-    ) -> int:
-        """The order of looking matters: a segment before `current` gets no more entries, and
-        every record below `writing` lies in a segment that is watched by the time they are."""
-        with self._lock:
-            if not self._tracking:
-                self._begin(live)
-            done_below, target = current(), writing()
-            self._check_suspects(target, committed)
-            self._sync_names()
-            for number in sorted(self._files):
-                self._sync(number)
-                if number < done_below:
-                    self._disk.close(self._files.pop(number))
-            self.durable = target
-            return target
-
-    def close(self) -> None:
-        """A sync after this begins with every segment again."""
-        with self._lock:
-            self._tracking = False
-            while self._files:
-                self._disk.close(self._files.popitem()[1])
-
-    def _begin(self, live: Callable[[], list[int]]) -> None:
-        """Segments opened from now on are watched by whoever opens them, those before here."""
-        self._tracking = True
+    def sync(self, appending: Appending) -> int:
+        """The order of looking matters: every record below `writing` lies in a segment up to the
+        `newest` seen behind it, and those before that get no more entries. One that is reserved is
+        left alone: were its sync to fail, no turn would leave it behind."""
         try:
-            for number in live():
-                self._watch(number)
-        except SkyfarerError:
-            self._tracking = False
-            raise
+            with self._lock:
+                if not self._open:
+                    raise PermanentError(f"{self._directory}: sync before start or after stop")
+                if not self._tracking:
+                    self._begin(appending.numbers)
+                target = appending.writing()
+                newest = appending.newest()
+                self.check_suspects(target, appending.committed)
+                self._sync_names()
+                for number in sorted({*self._files, *self._earlier}):
+                    if number > newest:
+                        break
+                    self._sync(number, appending.distrust)
+                    if number < newest:
+                        self._forget(number)
+                self.durable = target
+                return target
+        finally:
+            if not self._open:
+                self.close()
+
+    def disown(self) -> None:
+        """In a forked child."""
+        self._lock, self.turning = threading.Lock(), threading.Lock()
+
+    def open(self) -> None:
+        self._open = True
+
+    def close(self) -> bool:
+        """Waits for no sync: one that runs closes its files itself. False then, because nobody will
+        hear of its outcome."""
+        self._open = self._tracking = False
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._close_files()
+        finally:
+            self._lock.release()
+        return True
+
+    def _close_files(self) -> None:
+        self._earlier.clear()
+        while self._files:
+            self._disk.close(self._files.popitem()[1])
+
+    def _begin(self, numbers: Callable[[], list[int]]) -> None:
+        """Segments opened from now on are watched by whoever opens them. Those before are opened
+        one by one as they are synced: a full ring has more than a process may hold open."""
+        self._close_files()
+        self._names_are_durable = False
+        self._tracking = True
+        self._earlier.update(numbers())
 
     def _watch(self, number: int) -> None:
         if number in self._files:
@@ -124,7 +170,6 @@ class GroupCommit:
             raise disk_error(error, path, "open") from error
         if self._files.setdefault(number, fd) != fd:
             self._disk.close(fd)
-        self._names_are_durable = False
 
     def _sync_names(self) -> None:
         """A file that was made since may still have none after a power cut. The mark is set first:
@@ -138,15 +183,27 @@ class GroupCommit:
             self._names_are_durable = False
             raise
 
-    def _sync(self, number: int) -> None:
+    def _forget(self, number: int) -> None:
+        self._earlier.discard(number)
+        if (fd := self._files.pop(number, None)) is not None:
+            self._disk.close(fd)
+
+    def _sync(self, number: int, distrust: Callable[[], None]) -> None:
+        self._watch(number)
+        if number not in self._files:
+            return
         try:
             self._disk.sync_data(self._files[number])
+            self._earlier.discard(number)
         except OSError as error:
-            self.suspect_below = _UNKNOWN
-            self._disk.close(self._files.pop(number))
+            with self.turning:
+                self.suspect_below = UNKNOWN
+                distrust()
+            self._forget(number)
             raise sync_failed(error, self._geometry.path(self._directory, number)) from error
 
-    def _check_suspects(self, target: int, committed: Callable[[], int]) -> None:
+    def check_suspects(self, target: int, committed: Callable[[], int]) -> None:
+        """RetryableError while records below `target` are suspect that some consumer wants."""
         bound = min(self.suspect_below, target)
         if bound <= self.durable:
             return

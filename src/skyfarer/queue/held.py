@@ -19,7 +19,7 @@ from skyfarer.queue.checkpoint import Checkpoint
 from skyfarer.queue.errors import QueueFull
 from skyfarer.queue.records import crcs_of, seal
 from skyfarer.queue.run import OVERFLOW, Run, lost
-from skyfarer.queue.settings import CONSUMER_NAME
+from skyfarer.queue.settings import BLOCK_TIMEOUT_S_MAX, CAPACITY_BYTES_MAX, CONSUMER_NAME
 
 # What Python keeps around a record: three objects, and a row of a table that doubles when it grows.
 RECORD_OVERHEAD_BYTES: Final = 384
@@ -37,6 +37,11 @@ class MemorySettings:
     block_timeout_s: float = 5.0
 
     def __post_init__(self) -> None:
+        if self.capacity_bytes > CAPACITY_BYTES_MAX:
+            raise ConfigError(
+                f"memory queue: capacity_bytes must be at most {CAPACITY_BYTES_MAX}, "
+                f"not {self.capacity_bytes}"
+            )
         room = self.capacity_bytes - RECORD_OVERHEAD_BYTES
         if not 0 < self.record_bytes_max <= room:
             raise ConfigError(
@@ -48,9 +53,10 @@ class MemorySettings:
                 "memory queue: when_full must be 'reject', 'drop_oldest' or 'block', "
                 f"not {self.when_full!r}"
             )
-        if self.block_timeout_s <= 0:
+        if not 0 < self.block_timeout_s <= BLOCK_TIMEOUT_S_MAX:
             raise ConfigError(
-                f"memory queue: block_timeout_s must be above 0, not {self.block_timeout_s}"
+                f"memory queue: block_timeout_s must be above 0 and at most {BLOCK_TIMEOUT_S_MAX}, "
+                f"not {self.block_timeout_s}"
             )
         if not self.consumers or len(set(self.consumers)) != len(self.consumers):
             raise ConfigError("memory queue: consumers must name at least one, and each once")

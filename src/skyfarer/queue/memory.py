@@ -60,6 +60,10 @@ class MemoryWriter:
             raise PermanentError("memory queue: append before start or after stop")
         if not 0 < kind <= KIND_MAX:
             raise PermanentError(f"memory queue: a kind is between 1 and {KIND_MAX}, not {kind}")
+        if any(memoryview(payload).nbytes != len(payload) for payload in payloads):
+            raise PermanentError(
+                "memory queue: a payload must be bytes, not a view of larger items"
+            )
         bounds, lengths = self._held.settings, list(map(len, payloads))
         wanted = sum(lengths) + len(lengths) * RECORD_OVERHEAD_BYTES
         if max(lengths, default=0) > bounds.record_bytes_max or wanted > bounds.capacity_bytes:

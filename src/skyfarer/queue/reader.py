@@ -100,7 +100,7 @@ class Reader:
         state, atlas = self._started()
         start, end = max(start, state.oldest), min(end, state.writing)
         while start < end:
-            segment, beyond = atlas.find(start)
+            segment, beyond = self._find(atlas, start)
             if segment is None or start - segment.first >= segment.slots:
                 return
             stop = min(end, beyond, segment.first + segment.slots)
@@ -128,14 +128,17 @@ class Reader:
     def _look(
         self, atlas: Atlas, start: int, end: int, bytes_max: int
     ) -> tuple[Run, MappedSegment | None]:
-        try:
-            segment, beyond = atlas.find(start)
-        except OSError as error:
-            raise disk_error(error, self._directory, "read segments in") from error
+        segment, beyond = self._find(atlas, start)
         end = min(end, beyond)
         if segment is None or start - segment.first >= segment.slots:
             return lost(start, end, CORRUPT), None
         return _checked(segment, start, end, bytes_max), segment
+
+    def _find(self, atlas: Atlas, sequence: int) -> tuple[MappedSegment | None, int]:
+        try:
+            return atlas.find(sequence)
+        except OSError as error:
+            raise disk_error(error, self._directory, "read segments in") from error
 
     def _sleeping(self) -> Sleeper:
         if self._sleeper is None:

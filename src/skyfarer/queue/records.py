@@ -22,7 +22,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress, count
 from operator import add, ne
-from typing import Final
+from typing import Final, Protocol
 
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.layout import SLOT_BYTES
@@ -45,6 +45,12 @@ _pack_place = struct.Struct("<QQ").pack
 _RESIDUE: Final = crc32c(bytes(4))
 _RESIDUE_BYTES: Final = _RESIDUE.to_bytes(4, "little")
 _NOTHING: Final = 0xFFFF_FFFF  # begun with this, the checksum of zeros is this again
+
+
+class Payloads(Protocol):
+    """Those of a segment: a view of its map, or what reads them from its file."""
+
+    def __getitem__(self, part: slice, /) -> bytes | memoryview: ...
 
 
 def salt_of(number: int, first: int) -> int:
@@ -97,9 +103,7 @@ def seal_few(
     return b"".join(entries), crc, check
 
 
-def failures(
-    salt: int, begin: int, stop: int, index: memoryview, data: memoryview
-) -> Sequence[int]:
+def failures(salt: int, begin: int, stop: int, index: memoryview, data: Payloads) -> Sequence[int]:
     """Slots from `begin` up to `stop` whose record is not exactly what was appended there.
 
     `index` and `data` are those of the whole segment.
@@ -167,7 +171,7 @@ def _checks(entries: memoryview, beginning: int) -> Iterator[int]:
 
 
 def _walk(
-    salt: int, begin: int, stop: int, index: memoryview, data: memoryview, wrong: set[int]
+    salt: int, begin: int, stop: int, index: memoryview, data: Payloads, wrong: set[int]
 ) -> list[int]:
     words = index.cast("I")
     _, crc, end = chain_before(begin, salt, index)

@@ -7,15 +7,15 @@ to the `first` of the next; the last is searched for its last valid record. Behi
 - numbers below what was promised (a `writing` shown to readers, a commit) were accepted, and are
   damaged or gone: they stay used, and writing goes on behind them.
 
-A file whose header is damaged is renamed `.corrupt`, one per ring position is kept. Losses need no
-book: they are the numbers from `oldest` to `writing` that no segment holds, and readers report
-them. A second recovery finds nothing to do.
+A file whose header is damaged is renamed `.corrupt`, one per ring position is kept; so is the
+newest if its index cannot be read. Losses need no book: they are the numbers from `oldest` to
+`writing` that no segment holds, and readers report them. A second recovery finds nothing to do.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
-import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +24,8 @@ from skyfarer.queue.disk import Disk, write_all
 from skyfarer.queue.errors import disk_error
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES, Extent, Geometry
 from skyfarer.queue.meta import Meta
-from skyfarer.queue.records import chain_before, failures, salt_of
-from skyfarer.queue.survey import survey
+from skyfarer.queue.records import Payloads, chain_before, failures, salt_of
+from skyfarer.queue.survey import set_aside, survey
 
 _log = logging.getLogger(__name__)
 
@@ -95,11 +95,15 @@ def _recover(
     slowest, farthest = committed
     promised = max(shown[1], farthest) if shown else farthest
     live, quarantined = survey(disk, directory, meta)
-    if not live:
+    found = None
+    while live and not (found := _recover_tail(disk, directory, meta.geometry, live[-1], promised)):
+        set_aside(disk, meta.geometry.path(directory, live.pop().number))
+        quarantined += 1
+    if found is None:
         oldest = min(shown[0], promised) if shown else promised
         return Recovered([], oldest, promised, 0, None, 0, promised - oldest, quarantined)
     oldest = min(max(shown[0], slowest), live[0].first) if shown else live[0].first
-    tail, torn, gone = _recover_tail(disk, directory, meta.geometry, live[-1], promised)
+    tail, torn, gone = found
     lost = gone + live[0].first - oldest
     number = live[-1].number + 1
     writing = tail.extent.first + tail.slot
@@ -107,18 +111,48 @@ def _recover(
     return Recovered(live, oldest, writing, number, goes_on, torn, lost, quarantined)
 
 
+class _Payloads:
+    """The payloads of a segment, read when asked for. A map would be as fast, but a sector that
+    cannot be read ends the process there; here such a payload is damaged, like any other."""
+
+    def __init__(self, disk: Disk, fd: int, geometry: Geometry) -> None:
+        self._disk = disk
+        self._fd = fd
+        self._geometry = geometry
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        length = max(0, min(part.stop, self._geometry.payload_bytes) - part.start)
+        offset = self._geometry.payload_offset + part.start
+        return _read(self._disk, self._fd, length, offset) or b""
+
+
+def _read(disk: Disk, fd: int, length: int, offset: int) -> bytes | None:
+    """None where the disk cannot read it."""
+    try:
+        return disk.pread(fd, length, offset)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        return None
+
+
 def _recover_tail(
     disk: Disk, directory: Path, geometry: Geometry, newest: Extent, promised: int
-) -> tuple[Tail, int, int]:
-    """Where the newest segment goes on, entries cut as torn, and promised records it lacks."""
+) -> tuple[Tail, int, int] | None:
+    """Where the newest segment goes on, entries cut as torn, and promised records it lacks. None
+    where its index cannot be read."""
     path = geometry.path(directory, newest.number)
     salt = salt_of(newest.number, newest.first)
-    with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), geometry.segment_bytes, access=mmap.ACCESS_READ)
-    view = memoryview(mapped)
-    index, data = view[geometry.index], view[geometry.payload_offset :]
-    touched = _touched(index)
-    valid = _valid(salt, touched, index, data)
+    fd = disk.open(path, os.O_RDONLY)
+    try:
+        read = _read(disk, fd, geometry.index.stop - geometry.index.start, geometry.index.start)
+        if read is None:
+            return None
+        index = memoryview(read)
+        touched = _touched(index)
+        valid = _valid(salt, touched, index, _Payloads(disk, fd, geometry))
+    finally:
+        disk.close(fd)
     slot = max(valid, promised - newest.first)
     if touched > slot:
         cut_entries(disk, path, slot, touched)
@@ -126,7 +160,7 @@ def _recover_tail(
     return Tail(newest, slot, start, crc), max(0, touched - slot), slot - valid
 
 
-def _valid(salt: int, touched: int, index: memoryview, data: memoryview) -> int:
+def _valid(salt: int, touched: int, index: memoryview, data: Payloads) -> int:
     """The slot behind the last record that is whole.
 
     Sought from behind, so one record is read where nothing is torn: whether those before it are

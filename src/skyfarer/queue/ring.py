@@ -111,13 +111,20 @@ class Ring:
                 self._spare[-1].sync()  # `number` itself may have been begun before a cut
         return list(self._spare)[:wanted]
 
-    def live_numbers(self) -> list[int]:
-        return [extent.number for extent in list(self.live)]
+    def numbers(self) -> list[int]:
+        """Of all segments with records or reserved for some, in any thread. Those reserved are
+        looked at first: one that is activated meanwhile is in `live` before it leaves them."""
+        spare = [segment.number for segment in list(self._spare)]
+        return [*(extent.number for extent in list(self.live)), *spare]
+
+    def newest(self) -> int:
+        """The last with records, in any thread; -1 when there is none."""
+        return max((extent.number for extent in list(self.live)[-1:]), default=-1)
 
     def activate(self, segment: Segment) -> None:
         """The first of those reserved now holds records."""
-        self._spare.remove(segment)
         self.live.append(Extent(segment.number, segment.first))
+        self._spare.remove(segment)
 
     def distrust(self) -> None:
         """A sync has failed: no file in use by now serves another lap, new ones are made."""

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from skyfarer.base.errors import RetryableError, SkyfarerError
+from skyfarer.base.errors import PermanentError, RetryableError, SkyfarerError
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import Disk, write_all, write_buffers, write_pieces
 from skyfarer.queue.durability import SyncFailed, sync_failed
@@ -160,7 +160,24 @@ class Segment:
 
     def write_whole(self, payload: bytes | memoryview) -> None:
         """Behind the payloads entered, where one call was not enough."""
+        self._check_bytes([payload])
         write_all(self._disk, self.fd, payload, self.payload_offset + self.start)
+
+    def write_rest(self, payloads: Sequence[bytes | memoryview], offset: int) -> None:
+        self._check_bytes(payloads)
+        write_buffers(self._disk, self.fd, payloads, offset)
+
+    def _check_bytes(self, payloads: Sequence[bytes | memoryview]) -> None:
+        """A view of larger items counts those, and a write its bytes. It is noticed here and not
+        before, so that it costs nobody else; nothing is entered yet, and the file may be longer
+        than it should be."""
+        for payload in payloads:
+            if memoryview(payload).nbytes != len(payload):
+                self._disk.truncate(self.fd, self.payload_offset + self._payload_bytes)
+                raise PermanentError(
+                    f"{self._path}: a payload must be bytes, not a view of {len(payload)} items "
+                    f"in {memoryview(payload).nbytes} bytes"
+                )
 
     def unwritten(self, error: OSError) -> SkyfarerError:
         return disk_error(error, self._path, "write to")
@@ -177,7 +194,7 @@ class Segment:
         offsets = list(accumulate(lengths, initial=self.payload_offset + self.start))
         for offset, buffers, size, is_whole in pieces(payloads, offsets):
             if self._disk.pwritev(self.fd, buffers, offset) != size:
-                write_buffers(self._disk, self.fd, buffers, offset)
+                self.write_rest(buffers, offset)
             some = crcs_of(buffers, crc)
             crc = some[-1]
             crcs += some if is_whole else some[:-1]

@@ -13,19 +13,26 @@ from skyfarer.queue.layout import PAGE_BYTES, SEGMENT_BYTES_MAX, SEGMENT_BYTES_M
 
 CONSUMER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CAPACITY_BYTES_MAX = 1024 * GIB
+SEGMENTS_MAX = 65_536  # a start looks into each, and a name has five digits
 BLOCK_TIMEOUT_S_MAX = 60.0
+SEGMENTS_MAPPED_MAX = 64
+FLUSH_PERIOD_MS_MAX = 60_000
+FLUSH_COUNT_MAX = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """`segment_bytes` and `capacity_bytes` are fixed with the directory; the rest may change.
+    """`segment_bytes` and `capacity_bytes` are fixed with the directory; the rest may change. The
+    ring has as many whole segments as `capacity_bytes` holds, so what is over is not used.
 
     `consumers` are those a segment waits for before it is reused. `when_full` is what happens when
     they are too slow: "reject" refuses the new batch, "drop_oldest" gives up the oldest segment,
     "block" waits up to `block_timeout_s` for them and then refuses.
 
     `durability` is what an append that returned has survived: with "append" the end of the process,
-    with "fsync" a power cut as well.
+    with "fsync" a power cut as well. Under "append" a `Flusher` beside the writer sees to that
+    every `flush_period_ms`, 0 being never, or `flush_count` records. `segments_mapped_max` is for
+    readers: what they may have in memory at a time.
     """
 
     directory: Path
@@ -36,6 +43,9 @@ class QueueSettings:
     consumers: tuple[str, ...] = ("main",)
     durability: Literal["append", "fsync"] = "append"
     block_timeout_s: float = 5.0
+    flush_period_ms: int = 1000
+    flush_count: int = 10_000
+    segments_mapped_max: int = 2
 
     def __post_init__(self) -> None:
         for fault in self._faults():
@@ -57,6 +67,12 @@ class QueueSettings:
                 f"capacity_bytes must be between two segments ({2 * size}) "
                 f"and {CAPACITY_BYTES_MAX}, not {self.capacity_bytes}"
             ]
+        if self.geometry.segments > SEGMENTS_MAX:
+            return [
+                f"capacity_bytes {self.capacity_bytes} in segments of {size} bytes would be "
+                f"{self.geometry.segments} files, and at most {SEGMENTS_MAX} are allowed; "
+                "make segment_bytes larger"
+            ]
         room = self.geometry.payload_bytes
         if not 0 < self.record_bytes_max <= room:
             return [
@@ -77,6 +93,18 @@ class QueueSettings:
                 f"block_timeout_s must be above 0 and at most {BLOCK_TIMEOUT_S_MAX}, "
                 f"not {self.block_timeout_s}"
             ]
+        if not 1 <= self.segments_mapped_max <= SEGMENTS_MAPPED_MAX:
+            return [
+                f"segments_mapped_max must be between 1 and {SEGMENTS_MAPPED_MAX}, "
+                f"not {self.segments_mapped_max}"
+            ]
+        if not 0 <= self.flush_period_ms <= FLUSH_PERIOD_MS_MAX:
+            return [
+                f"flush_period_ms must be between 0, which is never, and {FLUSH_PERIOD_MS_MAX}, "
+                f"not {self.flush_period_ms}"
+            ]
+        if not 1 <= self.flush_count <= FLUSH_COUNT_MAX:
+            return [f"flush_count must be between 1 and {FLUSH_COUNT_MAX}, not {self.flush_count}"]
         return []
 
     def _consumer_faults(self) -> list[str]:

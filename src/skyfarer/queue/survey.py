@@ -42,8 +42,12 @@ def survey(disk: Disk, directory: Path, meta: Meta) -> tuple[list[Extent], int]:
         if look is Look.GARBLED or (look is Look.WIPED and position in expected)
     ]
     for path in corrupt:
-        disk.rename(path, path.with_name(path.name + ".corrupt"))
+        set_aside(disk, path)
     return live, len(corrupt)
+
+
+def set_aside(disk: Disk, path: Path) -> None:
+    disk.rename(path, path.with_name(path.name + ".corrupt"))
 
 
 def _look(disk: Disk, place: int, directory: Path, name: str, meta: Meta) -> Extent | Look:
@@ -68,7 +72,7 @@ def _judge(disk: Disk, fd: int, name: str, meta: Meta) -> Extent | Look:
     size = os.fstat(fd).st_size
     if not geometry.payload_offset <= size <= geometry.segment_bytes:
         return Look.GARBLED
-    page = os.pread(fd, PAGE_BYTES, 0)
+    page = disk.pread(fd, PAGE_BYTES, 0)
     header = decode_segment_header(page, meta.queue_id)
     if header is not None and geometry.name(header.number) != name:
         return Look.GARBLED
@@ -79,6 +83,6 @@ def _judge(disk: Disk, fd: int, name: str, meta: Meta) -> Extent | Look:
         return Extent(header.number, header.first)
     if size < geometry.segment_bytes:
         return Look.GARBLED
-    if not any(os.pread(fd, geometry.payload_offset - PAGE_BYTES, PAGE_BYTES)):
+    if not any(disk.pread(fd, geometry.payload_offset - PAGE_BYTES, PAGE_BYTES)):
         return Look.FREE
     return Look.GARBLED if any(page) else Look.WIPED

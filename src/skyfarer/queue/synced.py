@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from skyfarer.base.units import MIB
-from skyfarer.queue.disk import Disk, write_all, write_buffers, writeback
+from skyfarer.queue.disk import Disk, write_all, writeback
 from skyfarer.queue.meta import Meta
 from skyfarer.queue.records import crcs_of, seal, seal_few
 from skyfarer.queue.segment import Segment
@@ -57,7 +57,7 @@ class SyncedSegment(Segment):
         disk, fd, offset = self._disk, self.fd, self.payload_offset + start
         try:
             if disk.pwritev(fd, payloads, offset) != total:
-                write_buffers(disk, fd, payloads, offset)
+                self.write_rest(payloads, offset)
         except OSError as error:
             raise self.unwritten(error) from error
         try:
@@ -86,7 +86,7 @@ class SyncedSegment(Segment):
             return super()._write(lengths, payloads)
         disk, fd, offset = self._disk, self.fd, self.payload_offset + self.start
         if disk.pwritev(fd, payloads, offset) != total:
-            write_buffers(disk, fd, payloads, offset)
+            self.write_rest(payloads, offset)
         try:
             disk.begin_sync(fd, offset, total)
         except OSError as error:

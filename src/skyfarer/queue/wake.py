@@ -19,6 +19,7 @@ from __future__ import annotations
 import mmap
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -64,8 +65,10 @@ class Waker:
     a call.
     """
 
-    def __init__(self, disk: Disk, directory: Path, state: State) -> None:
+    def __init__(self, disk: Disk, directory: Path, state: State, hear: Callable[[], None]) -> None:
+        """`hear` is told as well, in this process."""
         self.shown = state.shown
+        self._hear = hear
         path = directory / FILE
         try:
             fd = disk.open(path, os.O_RDWR | os.O_CREAT)
@@ -88,7 +91,12 @@ class Waker:
         """Once `sleeping` is set and `writing` is shown."""
         self.sleeping[0] = 0
         self._page.words[_SIGNAL] = writing & _LOW_HALF
+        self._hear()
         self._page.futex().wake()
+
+    def arm(self) -> None:
+        """The next append wakes whoever sleeps, and so calls `hear`."""
+        self.sleeping[0] = 1
 
     def close(self) -> None:
         self.sleeping.release()
@@ -107,6 +115,8 @@ class Sleeper:
                 self._page = _Page(mmap.mmap(file.fileno(), PAGE_BYTES))
         except FileNotFoundError as error:
             raise QueueMissing(f"there is no {path} yet; its writer makes it") from error
+        except OSError as error:
+            raise disk_error(error, path, "open") from error
 
     def token(self) -> int:
         """To be taken before looking whether there is a reason to sleep; from now on an append

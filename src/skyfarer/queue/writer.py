@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from os import getpid, register_at_fork
 from weakref import WeakSet
 
@@ -10,7 +11,7 @@ from skyfarer.base.errors import PermanentError, SkyfarerError
 from skyfarer.queue.checkpoint import make_durable
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import Disk, make_directory, sync_tree
-from skyfarer.queue.durability import GroupCommit, SyncFailed
+from skyfarer.queue.durability import UNKNOWN, Appending, GroupCommit, SyncFailed
 from skyfarer.queue.errors import RecordTooLarge
 from skyfarer.queue.layout import SLOT_BYTES
 from skyfarer.queue.lock import DirectoryLock
@@ -26,7 +27,12 @@ from skyfarer.queue.split import split
 from skyfarer.queue.state import State, open_state
 from skyfarer.queue.wake import Waker
 
+_log = logging.getLogger(__name__)
 _started: WeakSet[Writer] = WeakSet()
+
+
+def _nobody() -> None:
+    """Listens to appends where no flusher does."""
 
 
 def _disown() -> None:
@@ -68,10 +74,12 @@ class Writer:
         self._places: Places | None = None
         self._state: State | None = None
         self._waker: Waker | None = None
+        self._hear: Callable[[], None] = _nobody
         self._shown = self._sleeping = memoryview(b"")
         self._process = 0
         self._ring: Ring | None = None
         self._segment: Segment | None = None
+        self._broken = False
         self._fsync = settings.durability == "fsync"
         self._put_bytes_max = -1 if self._fsync else settings.record_bytes_max
         self._patience = patience or Patience()
@@ -79,7 +87,7 @@ class Writer:
 
     def start(self) -> None:
         """Makes the directory or recovers it. Started twice it stays started."""
-        if self._ring is not None:
+        if self._ring is not None or self._broken:
             return
         make_directory(self._disk, self._settings.directory, self._fsync)
         self._lock.acquire()
@@ -92,6 +100,7 @@ class Writer:
     def stop(self, timeout_s: float) -> None:
         """Every record is as durable as `append` promised, so there is nothing to drain."""
         self._close()
+        self._broken = False
         self._lock.release()
 
     def append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> int:
@@ -132,6 +141,8 @@ class Writer:
                     segment.limit = -1
                 count = 1
             else:
+                if segment is None:
+                    sequence = self._ready(kind)
                 count = self._append(kind, payloads)
             self.writing = writing = sequence + count
             shown = self._shown  # `Waker.show`, in place: it spares a call
@@ -156,30 +167,46 @@ class Writer:
         the disk is done. A RetryableError means that `durable` has not moved and why; see
         `skyfarer.queue.durability`. Under "fsync" there is never anything to do.
         """
-        if self._ring is None:
-            raise PermanentError(f"{self._settings.directory}: sync before start or after stop")
-        if self._fsync:
-            return self.writing
+        self._check_owner("sync")
         ring, places = self._ring, self._places
-        assert places is not None
+        if ring is None or places is None:
+            raise PermanentError(f"{self._settings.directory}: sync before start or after stop")
         try:
+            if self._fsync:
+                self._commit.check_suspects(self.writing, places.slowest)
+                return self.writing
             return self._commit.sync(
-                self._current, lambda: self.writing, ring.live_numbers, places.slowest
+                Appending(
+                    lambda: self.writing, ring.newest, ring.numbers, places.slowest, self._distrust
+                )
             )
-        except SyncFailed:
-            self.sync_failures += 1
-            ring.distrust()
-            if (segment := self._segment) is not None:
-                segment.distrust()
-            raise
         finally:
-            self._remember_suspects()
+            with self._commit.turning:
+                self._remember_suspects()
+
+    def listen(self, hear: Callable[[], None]) -> None:
+        """`hear` is called from inside an append, which must not wait for it, whenever somebody
+        slept; before `start` or after."""
+        self._hear = hear
+
+    def arm(self) -> None:
+        """Has the next append call what listens, at no cost to any other. From any thread; a
+        caller that looks at `writing` afterwards misses none."""
+        with self._commit.turning:
+            if self._waker is not None:
+                self._waker.arm()
 
     @property
     def durable(self) -> int:
         """Every record below survives a power cut: the watermark up to which agents that ask for
-        that may be answered. After a start without "fsync" it is 0 until the first `sync`."""
-        return self.writing if self._fsync else self._commit.durable
+        that may be answered. After a start without "fsync" it is 0 until the first `sync`, and with
+        it for as long as records are wanted whose sync has failed before."""
+        if not self._fsync:
+            return self._commit.durable
+        suspect_below, places = min(self._commit.suspect_below, self.writing), self._places
+        if suspect_below and places is not None and places.slowest() < suspect_below:
+            return 0
+        return self.writing
 
     @property
     def oldest(self) -> int:
@@ -204,13 +231,15 @@ class Writer:
         return ring.segments_above(places.slowest()) * self._geometry.segment_bytes
 
     def disown(self) -> None:
-        """Called in a forked child: from now on appends are refused."""
+        """Called in a forked child: from now on appends are refused. A thread that held a lock of
+        the parent's is not here to give it back."""
         self._segment = None
+        self._commit.disown()
 
     def _append(self, kind: int, payloads: Sequence[bytes | memoryview]) -> int:
         """Any batch, in any state; how many records it was."""
         segment = self._segment
-        if segment is None or not 0 < kind <= KIND_MAX:
+        if not 0 < kind <= KIND_MAX:
             self._check(kind)
         lengths = list(map(len, payloads))
         if not lengths:
@@ -230,7 +259,6 @@ class Writer:
         if self._commit.crowded:
             self.sync()
         current = self._segment
-        usable = current is not None and current.trusted
         slots, room = (current.slots_left, current.bytes_left) if current else (0, 0)
         parts = split(lengths, slots, room, self._geometry, self._fsync)
         targets = (current, *self._ring.reserve(len(parts) - 1))
@@ -241,10 +269,11 @@ class Writer:
                 segment.place(sequence, kind, lengths[some], payloads[some], total)
                 self._commit.touch(segment.number)
                 placed.append(segment)
-        if not usable:
-            self._commit.left(self.writing)
-            self._remember_suspects()
-        self._enter(self._ring, placed)
+        with self._commit.turning:
+            if current is None or not current.trusted:
+                self._commit.left(self.writing + parts[0][1])
+                self._remember_suspects()
+            self._enter(self._ring, placed)
 
     def _enter(self, ring: Ring, placed: Sequence[Segment]) -> None:
         """Under "fsync" a segment is durable before the next has a header: a header vouches for
@@ -266,19 +295,45 @@ class Writer:
         self._close_segment()
         self._ring.take_back(sequence)
 
+    def _distrust(self) -> None:
+        """A sync of what was appended has failed, and nobody goes on to another segment now."""
+        self.sync_failures += 1
+        if self._ring is not None:
+            self._ring.distrust()
+        if (segment := self._segment) is not None:
+            segment.distrust()
+        self._remember_suspects()
+
     def _remember_suspects(self) -> None:
+        """For the next writer. Whoever calls it holds `turning`, or is alone."""
         if self._state is not None:
             self._state.publish_suspect(self._commit.suspect_below)
 
-    def _current(self) -> int:
-        segment = self._segment
-        return segment.number if segment is not None else 0
-
     def _reopen(self) -> None:
         """After an exception that is not ours, say of a signal handler, in the middle of an append:
-        whatever it left is what a kill would have left, and recovery knows all of that."""
+        whatever it left is what a kill would have left, and recovery knows all of that. Where that
+        fails, the exception is still the one to tell; the next append tries once more."""
         self._close()
-        self._open()
+        self._broken = True
+        try:
+            self._open_or_close()
+        except SkyfarerError as error:
+            _log.error("cannot go on after an interrupted append: %s", error)
+
+    def _ready(self, kind: int) -> int:
+        """`writing` of a queue that may be appended to."""
+        self._check(kind)
+        if self._broken:
+            self._open_or_close()
+        return self.writing
+
+    def _open_or_close(self) -> None:
+        try:
+            self._open()
+        except BaseException:
+            self._close()
+            raise
+        self._broken = False
 
     def _open(self) -> None:
         disk, directory, geometry = self._disk, self._settings.directory, self._geometry
@@ -292,44 +347,68 @@ class Writer:
         ring.resume(found.live, found.next_number)
         self._places.make_missing(found.oldest)
         if self._fsync:
-            files = [geometry.path(directory, number) for number in ring.live_numbers()]
-            for name in self._settings.consumers:
-                make_durable(disk, directory, name)
-            sync_tree(disk, directory, [*files, directory / "state"])
-        self._commit.suspect_below = min(state.suspect, found.writing) if shown else 0
-        if found.tail is not None and not self._commit.suspect_below:
+            self._make_all_durable(ring, found)
+        self._commit.suspect_below = UNKNOWN if shown and state.suspect and found.writing else 0
+        if self._commit.suspect_below:
+            ring.distrust()
+        elif found.tail is not None:
             self._segment = resumed_segment(disk, directory, meta, found.tail, self._fsync)
         self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
-        self._waker = Waker(disk, directory, state)
+        self._commit.open()
+        self._waker = Waker(disk, directory, state, lambda: self._hear())
         self._waker.show(found.writing)
         self._shown, self._sleeping = self._waker.shown, self._waker.sleeping
         self._process = getpid()
         _started.add(self)
 
+    def _make_all_durable(self, ring: Ring, found: Recovered) -> None:
+        """What earlier writers only appended. Where that fails it is suspect: another start could
+        sync the same files without an error, and without a byte."""
+        directory, geometry = self._settings.directory, self._geometry
+        files = [geometry.path(directory, number) for number in ring.numbers()]
+        try:
+            for name in self._settings.consumers:
+                make_durable(self._disk, directory, name)
+            sync_tree(self._disk, directory, [*files, directory / "state"])
+        except SkyfarerError:
+            assert self._state is not None
+            self._state.publish_suspect(found.writing)
+            self._state.show(bytes.fromhex(self.queue_id), found.oldest, found.writing)
+            raise
+
     def _close(self) -> None:
         self._close_segment()
-        self._commit.close()
+        with self._commit.turning:
+            if not self._commit.close():
+                self._commit.suspect_below = UNKNOWN
+                self._remember_suspects()
+            self._close_state()
+            if self._waker is not None:
+                self._waker.close()
+                self._waker = None
         if self._ring is not None:
             self._ring.close()
             self._ring = None
+
+    def _close_state(self) -> None:
         if self._state is not None:
             self._oldest = self._state.oldest
             self._state.close()
             self._state = None
-        if self._waker is not None:
-            self._waker.close()
-            self._waker = None
+
+    def _check_owner(self, doing: str) -> None:
+        if self._process not in (0, getpid()):
+            raise PermanentError(
+                f"{self._settings.directory}: its writer is process {self._process}, of which this "
+                f"is a fork; only the one that started it may {doing}"
+            )
 
     def _check(self, kind: int) -> None:
         directory = self._settings.directory
-        if self._process not in (0, getpid()):
-            raise PermanentError(
-                f"{directory}: its writer is process {self._process}, of which this is a fork; "
-                "only the one that started it may append"
-            )
-        if self._state is None:
+        self._check_owner("append")
+        if self._ring is None and not self._broken:
             raise PermanentError(f"{directory}: append before start or after stop")
         if not 0 < kind <= KIND_MAX:
             raise PermanentError(f"{directory}: a kind is between 1 and {KIND_MAX}, not {kind}")

@@ -169,6 +169,9 @@ class Assembly:
             record_bytes_max=queue.record_bytes_max,
             when_full=queue.when_full,
             durability=queue.durability,
+            flush_period_ms=queue.flush_period_ms,
+            flush_count=queue.flush_count,
+            segments_mapped_max=queue.segments_mapped_max,
             consumers=(CONSUMER,),
         )
         return Backlog(settings, bounds, self._around.clock)

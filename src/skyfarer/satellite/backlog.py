@@ -18,6 +18,7 @@ from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
 from skyfarer.queue.capacity import Watch
 from skyfarer.queue.consumer import Consumer
+from skyfarer.queue.flusher import Flusher
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.run import OVERFLOW, Run
 from skyfarer.queue.settings import QueueSettings
@@ -43,7 +44,8 @@ class Backlog:
 
     def __init__(self, settings: QueueSettings, bounds: BatchBounds, clock: Clock) -> None:
         self._writer = Writer(settings)
-        self._reader = Reader(settings.directory)
+        self._flusher = Flusher(self._writer, settings)
+        self._reader = Reader(settings.directory, settings.segments_mapped_max)
         self._consumer = Consumer(settings.directory, CONSUMER)
         self.watch = Watch(settings.directory, clock)
         self._bounds = bounds
@@ -64,8 +66,10 @@ class Backlog:
         self._reader.start()
         self._epoch = epoch(self._directory)
         self._taken_end = self._consumer.committed()
+        self._flusher.start()
 
     def stop(self, timeout_s: float) -> None:
+        self._flusher.stop(timeout_s)
         self._reader.stop()
         self._consumer.stop()
         self._writer.stop(timeout_s)
@@ -82,6 +86,11 @@ class Backlog:
     @property
     def writing(self) -> int:
         return self._writer.writing
+
+    @property
+    def watermark(self) -> int:
+        """No power cut takes what is below: it is on the disk, or delivered."""
+        return max(self._writer.durable, self.committed)
 
     @property
     def committed(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.queue.errors import QueueFull, RecordTooLarge
 from skyfarer.queue.run import CORRUPT
 from skyfarer.satellite.backlog import Backlog
 from skyfarer.satellite.config import PipeConfig
@@ -104,10 +105,10 @@ class Pipe:
             self._memory.admit(sum(map(len, payloads)))
             first = self.backlog.append(kind, payloads)
         except RetryableError as error:
-            self._refuse(count, "memory" if isinstance(error, OutOfMemory) else "full")
+            self._refuse(count, _passing(error))
             raise
-        except PermanentError:
-            self._refuse(count, "too_large")
+        except PermanentError as error:
+            self._refuse(count, "too_large" if isinstance(error, RecordTooLarge) else "failed")
             raise
         if self._tap.watchers:
             self._tap.offer(self.name, IN, kind, payloads)
@@ -192,8 +193,7 @@ class Pipe:
             return
         backlog, capacity_bytes = self.queued.backlog, self.queued.capacity_bytes
         observe(table.GATHERER_WRITING_OFFSET, lambda: backlog.writing, pipe=pipe)
-        # An append returns when the bytes are in the files: what is written is durable.
-        observe(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.writing, pipe=pipe)
+        observe(table.GATHERER_WATERMARK_OFFSET, lambda: backlog.watermark, pipe=pipe)
         observe(table.SENDER_COMMITTED_OFFSET, lambda: backlog.committed, pipe=pipe)
         observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[0], pipe=pipe, status="success")
         observe(table.QUEUE_OUTPUT_COUNT, lambda: _left(backlog)[1], pipe=pipe, status="error")
@@ -205,6 +205,12 @@ class Pipe:
         self._registry.unobserve(pipe=self.name)
         self._registry.unobserve(pipeline=self.name)
         self._registry.unobserve(queue=self.name)
+
+
+def _passing(error: RetryableError) -> str:
+    if isinstance(error, OutOfMemory):
+        return "memory"
+    return "full" if isinstance(error, QueueFull) else "failed"
 
 
 def _left(backlog: Backlog) -> tuple[int, int]:

@@ -101,6 +101,9 @@ class QueueConfig:
     # reject: agents shall come back, a fetcher waits; for a fetcher that is the default
     when_full: Literal["drop_oldest", "reject"] = "drop_oldest"
     durability: Literal["append", "fsync"] = "append"  # fsync outlives a power cut, at its price
+    flush_period_ms: int = 1000  # under append: how often the disk is told to keep it; 0 is never
+    flush_count: int = 10_000  # or after so many records, if that is sooner
+    segments_mapped_max: int = 2  # how many segments are in memory at a time to be sent, up to 64
 
 
 @dataclass(frozen=True)

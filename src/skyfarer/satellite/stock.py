@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
 from skyfarer.base.units import MIB
+from skyfarer.queue.settings import FLUSH_COUNT_MAX, FLUSH_PERIOD_MS_MAX, SEGMENTS_MAPPED_MAX
 
 PLACES_SHOWN_MAX = 2
 MEMORY_QUEUE_CAPACITY_BYTES = 64 * MIB
@@ -174,6 +175,13 @@ def queue(values: Mapping[str, object], where: str, notes: Notes) -> dict[str, o
     return kept
 
 
+_RENAMED = {  # our name of the same, its default there, the highest it may be here
+    "max_in_mem_segments": ("segments_mapped_max", 10, SEGMENTS_MAPPED_MAX),
+    "flush_period": ("flush_period_ms", 1000, FLUSH_PERIOD_MS_MAX),
+    "flush_ceiling_num": ("flush_count", 10_000, FLUSH_COUNT_MAX),
+}
+
+
 def _mmap_queue(values: dict[str, object], where: str, notes: Notes) -> None:
     size = _text(values.pop("segment_size", ""))
     segments = _text(values.pop("queue_capacity_segments", ""))
@@ -187,12 +195,11 @@ def _mmap_queue(values: dict[str, object], where: str, notes: Notes) -> None:
         )
     if "max_event_size" in values:
         values.setdefault("record_bytes_max", values.pop("max_event_size"))
-    for key in ("max_in_mem_segments", "flush_period", "flush_ceiling_num", "queue_dir"):
-        if values.pop(key, None) is not None:
-            notes.add(
-                f"{where}.{key}",
-                "every append is in the file when it returns; the directory is data_directory's",
-            )
+    for old, (new, usual, highest) in _RENAMED.items():
+        if (value := values.pop(old, None)) is not None:
+            values.setdefault(new, str(min(_whole(_text(value), usual), highest)))
+    if values.pop("queue_dir", None) is not None:
+        notes.add(f"{where}.queue_dir", "the directory is data_directory's")
 
 
 def sender(values: Mapping[str, object], where: str, notes: Notes) -> dict[str, object]:

@@ -114,7 +114,10 @@ GATHERER_WRITING_OFFSET: Final = Metric(
     "gatherer_writing_offset", Kind.GAUGE, "Sequence the next record will get.", ("pipe",)
 )
 GATHERER_WATERMARK_OFFSET: Final = Metric(
-    "gatherer_watermark_offset", Kind.GAUGE, "Sequence up to which records are durable.", ("pipe",)
+    "gatherer_watermark_offset",
+    Kind.GAUGE,
+    "Sequence up to which a power cut takes no record: it is on the disk, or delivered.",
+    ("pipe",),
 )
 PROCESSOR_READING_COUNT: Final = Metric(
     "processor_reading_count",

@@ -13,11 +13,15 @@ import pytest
 import trustme
 
 from skyfarer.base.errors import ConfigError
+from skyfarer.base.units import MIB
 from skyfarer.oap.boot.providers.cluster import StandaloneProvider
 from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.providers.receivers import ReceiverProvider
 from skyfarer.oap.boot.settings import CoreConfig, NoKeys, SharingServerConfig
 from skyfarer.oap.core.modules import Modules
+from skyfarer.oap.receivers.access import AccessSettings
+from skyfarer.oap.receivers.process import ReceiverSettings, queue_settings
+from skyfarer.queue.reader import Reader
 from skyfarer.testing.programs import eventually, free_port
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
@@ -138,3 +142,20 @@ def test_files_that_are_not_there_end_the_start_before_a_port_is_taken(tmp_path:
     ):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_queue_is_what_the_configuration_says(tmp_path: Path) -> None:
+    config = SharingServerConfig(
+        queueDurability="fsync", queueFlushPeriodMs=77, queueFlushCount=5, queueSegmentBytes=MIB
+    )
+    with started(CoreConfig(gRPCPort=0, dataDirectory=tmp_path), config) as (core, receiver):
+        told = receiver.settings(core.node, AccessSettings())
+        queue = queue_settings(ReceiverSettings.from_json(told.to_json()))
+        assert (queue.durability, queue.flush_period_ms, queue.flush_count) == ("fsync", 77, 5)
+        assert (queue.segment_bytes, queue.when_full) == (MIB, "reject")
+        collect(receiver.port, b"synced")
+        reader = Reader(queue.directory)
+        reader.start()
+        [run] = reader.runs(0, reader.writing())
+        assert [bytes(one) for one in run.payloads()] == [b"synced"]
+        reader.stop()

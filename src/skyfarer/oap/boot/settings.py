@@ -17,6 +17,13 @@ from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
 from skyfarer.base.units import KIB, MIB
 from skyfarer.oap.boot.jdbc import conninfo
+from skyfarer.queue.layout import PAGE_BYTES, SEGMENT_BYTES_MAX
+from skyfarer.queue.settings import (
+    CAPACITY_BYTES_MAX,
+    FLUSH_COUNT_MAX,
+    FLUSH_PERIOD_MS_MAX,
+    SEGMENTS_MAX,
+)
 
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
 TTL_DAYS_MAX: Final = 3650  # more is a mistaken unit: once these were minutes and hours
@@ -260,6 +267,9 @@ class SharingServerConfig:
     authenticationFile: Path | None = None  # further ones, one in a line; renewed meanwhile
     queueCapacityBytes: int = 512 * MIB
     queueSegmentBytes: int = 16 * MIB
+    queueDurability: Literal["append", "fsync"] = "append"
+    queueFlushPeriodMs: int = 1000  # under append; 0 is never
+    queueFlushCount: int = 10_000
     registrationHoldBackMs: int = 5000  # 0: a name without an id is answered at once
     refuseMalformed: bool = False  # what is no protobuf is refused, else kept and parked
 
@@ -270,9 +280,22 @@ class SharingServerConfig:
         self._check_grpc()
         if not self.authentication.isascii() or not self.authentication.isprintable():
             raise ValueError("authentication must be printable ASCII")
-        _at_least("queueSegmentBytes", self.queueSegmentBytes, 64 * KIB)
-        _at_least("queueCapacityBytes", self.queueCapacityBytes, 2 * self.queueSegmentBytes)
+        self._check_queue()
         _within("registrationHoldBackMs", self.registrationHoldBackMs, 0, HOLD_BACK_MS_MAX)
+
+    def _check_queue(self) -> None:
+        """Those of the queue in words of this file; it checks the rest itself."""
+        segment, capacity = self.queueSegmentBytes, self.queueCapacityBytes
+        _within("queueSegmentBytes", segment, 64 * KIB, SEGMENT_BYTES_MAX)
+        _within("queueCapacityBytes", capacity, 2 * segment, CAPACITY_BYTES_MAX)
+        if segment % PAGE_BYTES:
+            raise ValueError(f"queueSegmentBytes must be a multiple of {PAGE_BYTES}, not {segment}")
+        if capacity // segment > SEGMENTS_MAX:
+            raise ValueError(
+                f"queueCapacityBytes must be at most {SEGMENTS_MAX} times queueSegmentBytes"
+            )
+        _within("queueFlushPeriodMs", self.queueFlushPeriodMs, 0, FLUSH_PERIOD_MS_MAX)
+        _within("queueFlushCount", self.queueFlushCount, 1, FLUSH_COUNT_MAX)
 
     @property
     def asks_for_tokens(self) -> bool:

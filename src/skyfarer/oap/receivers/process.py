@@ -20,6 +20,7 @@ import socket
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.oap.receivers.access import AccessSettings
@@ -28,6 +29,7 @@ from skyfarer.oap.receivers.collecting import CollectSettings, http_server
 from skyfarer.oap.receivers.lines import ParentLines
 from skyfarer.oap.receivers.readmission import Readmitting
 from skyfarer.oap.receivers.resends import Resends
+from skyfarer.queue.flusher import Flusher
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.telemetry import logs, table
@@ -59,6 +61,9 @@ class ReceiverSettings:
     capacity_bytes: int
     record_bytes_max: int
     streams_max: int
+    durability: Literal["append", "fsync"] = "append"
+    flush_period_ms: int = 1000
+    flush_count: int = 10_000
     log_level: str = "INFO"
     collect: CollectSettings = field(default_factory=CollectSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
@@ -85,9 +90,12 @@ async def receive(
     """Serves until `stopped`; then refuses new calls and lets those in flight end."""
     registry, health = Registry(), Health()
     tokens = settings.access.tokens(registry)
-    queue = _queue(settings)
+    bounds = queue_settings(settings)
+    queue = Writer(bounds)
+    flusher = Flusher(queue, bounds)
     resends = Resends(queue, Path(settings.directory), registry)
     queue.start()
+    flusher.start()
     resends.start()
     asking = Asking(lines.say, queue.append, registry)
     http = http_server(
@@ -120,19 +128,21 @@ async def receive(
     finally:
         hearing.cancel()
         resends.stop()
+        flusher.stop(STOP_TIMEOUT_S)
         queue.stop(STOP_TIMEOUT_S)
 
 
-def _queue(settings: ReceiverSettings) -> Writer:
-    return Writer(
-        QueueSettings(
-            directory=Path(settings.directory),
-            segment_bytes=settings.segment_bytes,
-            capacity_bytes=settings.capacity_bytes,
-            record_bytes_max=settings.record_bytes_max,
-            when_full="reject",
-            consumers=settings.consumers,
-        )
+def queue_settings(settings: ReceiverSettings) -> QueueSettings:
+    return QueueSettings(
+        directory=Path(settings.directory),
+        segment_bytes=settings.segment_bytes,
+        capacity_bytes=settings.capacity_bytes,
+        record_bytes_max=settings.record_bytes_max,
+        when_full="reject",
+        consumers=settings.consumers,
+        durability=settings.durability,
+        flush_period_ms=settings.flush_period_ms,
+        flush_count=settings.flush_count,
     )
 
 

@@ -74,7 +74,7 @@ class ReceiverProvider(Provider):
             self._posted.front = Front(node.data_directory / SOCKET)
         else:
             self.http_port = http_listener.getsockname()[1]
-        settings = self._settings(node, access)
+        settings = self.settings(node, access)
         answering = self._questions.open(node, self._config.registrationHoldBackMs / 1000)
         self._supervisor = Supervisor(
             *(settings, listener, node.registry, node.health),
@@ -114,7 +114,8 @@ class ReceiverProvider(Provider):
             listener.close()
             raise
 
-    def _settings(self, node: Node, access: AccessSettings) -> ReceiverSettings:
+    def settings(self, node: Node, access: AccessSettings) -> ReceiverSettings:
+        """What the receiver's process is told, of this configuration and core's."""
         config = self._config
         grpc = config if config.gRPCPort else node.config
         return ReceiverSettings(
@@ -123,6 +124,9 @@ class ReceiverProvider(Provider):
             segment_bytes=config.queueSegmentBytes,
             capacity_bytes=config.queueCapacityBytes,
             record_bytes_max=min(grpc.maxMessageSize, config.queueSegmentBytes // 2),
+            durability=config.queueDurability,
+            flush_period_ms=config.queueFlushPeriodMs,
+            flush_count=config.queueFlushCount,
             streams_max=grpc.maxConcurrentCallsPerConnection,
             collect=CollectSettings(
                 socket="" if config.restPort else str(node.data_directory / SOCKET),
