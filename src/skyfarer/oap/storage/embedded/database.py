@@ -2,13 +2,16 @@
 
 A transaction of DuckDB is durable when `COMMIT` returns (its log is synced), and a killed process
 finds the last committed state. The file belongs to one process: a second one is refused by name.
+Where a full disk has made DuckDB give it up, it is opened anew by whoever asks next (`failures`).
 
 It is attached to a database in memory, since only so its row groups can be made small (ADR 017).
 """
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
@@ -17,9 +20,10 @@ from pathlib import Path
 import duckdb
 
 from skyfarer.base.clock import Clock, SystemClock
-from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks, templates
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.storage.embedded import expiry, opening
 from skyfarer.oap.storage.embedded.expiry import Expiry
+from skyfarer.oap.storage.embedded.failures import is_unusable, told
 from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.known import Known
 from skyfarer.oap.storage.embedded.parked import ParkedTables
@@ -33,8 +37,11 @@ from skyfarer.oap.storage.seen import Seen
 ROW_GROUP_ROWS = 8192
 """Compressed at once, by the batch that fills it: DuckDB's own 122,880 hold that one up. Smaller
 ones cost whoever reads or drops a day."""
-_ATTACHED = "store"
-_USE = f"USE {_ATTACHED}"
+CLOSING_S = 1.0
+"""For whoever was broken off to notice."""
+CLOSE_EVERY_S = 0.02
+
+log = logging.getLogger(__name__)
 
 
 class EmbeddedStorage(
@@ -53,7 +60,10 @@ class EmbeddedStorage(
         self._row_group_rows = row_group_rows
         self._writing = threading.Lock()
         self._applying = threading.Lock()
+        self._opening = threading.Lock()
+        self._unusable = False
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._writer: duckdb.DuckDBPyConnection | None = None
         self._tables, self._seen, self._known, self._expired = {}, Seen(), Known(), {}
         self._ended = []
         self._clock = clock or SystemClock()
@@ -63,68 +73,89 @@ class EmbeddedStorage(
         if self._connection is not None:
             return
         if not install and not path.exists():
-            raise RetryableError(f"the storage file {path} does not exist")
-        self._zone = zone
+            raise opening.not_there(path)
+        self._path, self._zone = path, zone
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": self._memory_limit,
-            "autoinstall_known_extensions": False,
-            "temp_directory": f"{path}.tmp",
-        }
-        connection = duckdb.connect(config=config)
+        connection = opening.connected(path, self._memory_limit)
         try:
-            connection.execute(_attaching(path, self._row_group_rows))
-        except (duckdb.IOException, duckdb.ResourceInUseException) as error:
+            with told("open"):
+                opening.attach(connection, path, self._row_group_rows, install)
+                (opening.install if install else opening.check)(connection, path)
+                self._begin(connection)
+        except BaseException:
             connection.close()
-            raise PermanentError(
-                f"cannot open the storage file {path}: {error}; if another OAP runs on it, "
-                "stop that one or set SKYFARER_DATA_DIR"
-            ) from error
-        connection.execute(_USE)
-        if install:
-            for statements in (schema.FIXED, parked.DDL, tasks.DDL, templates.DDL, expiry.DDL):
-                connection.execute(statements)
-        elif schema.VERSION_TABLE not in schema.present(connection):
-            connection.close()
-            raise RetryableError(f"table: {schema.VERSION_TABLE} does not exist in {path}")
-        (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchall()[0]
-        if version > schema.VERSION:
-            connection.close()
-            raise PermanentError(
-                f"{path} has schema {version}, this program knows {schema.VERSION}: "
-                "start the newer program, or move the file away"
-            )
-        if version < schema.VERSION:
-            schema.upgrade(connection, version)
-        self._connection = connection
+            raise
+        self._connection, self._unusable = connection, False
+
+    def _begin(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """What is remembered of a file is of the file as it is now."""
         self._tables, self._seen, self._known, self._ended = {}, Seen(), Known(), []
         self._expired = expiry.read_expired(connection)
         self._aliases_changed()
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        with self._writing:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        """Waits so long for what is being written, which is undone where it is not done by then."""
+        until_s = time.monotonic() + timeout_s
+        done = self._writing.acquire(timeout=timeout_s)
+        connection, writer, self._connection = self._connection, self._writer, None
+        try:
+            if not done and writer is not None:
+                log.warning("what was still being written after %g s is undone", timeout_s)
+                writer.interrupt()
+            if connection is not None:
+                _close(connection, max(until_s, time.monotonic() + CLOSING_S))
+        finally:
+            if done:
+                self._writing.release()
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        if self._connection is None:
-            raise PermanentError("the storage is not started")
-        return self._connection.cursor().execute(_USE)
+        with self._opening:
+            if self._connection is None:
+                raise PermanentError("the storage is not started")
+            if self._unusable:
+                self._open_again(self._connection)
+            return self._connection.cursor().execute(opening.USE)
+
+    def _open_again(self, connection: duckdb.DuckDBPyConnection) -> None:
+        with told("open"):
+            opening.attach_again(connection, self._path, self._row_group_rows)
+            self._begin(connection)
+        self._unusable = False
+        log.warning("the storage file was opened anew, after it had been given up")
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._writing:
-            cursor = self._cursor()
+        """A cursor whose work is durable when the block ends, and undone when it raises."""
+        with self._writing, told("write to"):
+            cursor = self._writer = self._cursor()
             cursor.begin()
             try:
                 yield cursor
-            except BaseException:
-                cursor.rollback()
+                if self._connection is None:
+                    raise PermanentError("the storage was stopped meanwhile")
+                cursor.commit()
+            except BaseException as error:
+                self._unusable = self._unusable or is_unusable(error)
+                _undo(cursor)
                 raise
-            cursor.commit()
+            finally:
+                self._writer = None
 
 
-def _attaching(path: Path, row_group_rows: int) -> str:
-    quoted = str(path).replace("'", "''")
-    return f"ATTACH '{quoted}' AS {_ATTACHED} (ROW_GROUP_SIZE {row_group_rows})"
+def _close(connection: duckdb.DuckDBPyConnection, until_s: float) -> None:
+    """DuckDB refuses while a cursor is at work, a reader's too."""
+    while True:
+        try:
+            return connection.close()
+        except duckdb.ResourceInUseException:
+            if time.monotonic() >= until_s:
+                return log.warning("the storage file stays open for whoever still reads it")
+        time.sleep(CLOSE_EVERY_S)
+
+
+def _undo(cursor: duckdb.DuckDBPyConnection) -> None:
+    """A commit that failed has undone it already, and so has a file that was given up."""
+    try:
+        cursor.rollback()
+    except duckdb.Error as error:
+        log.debug("nothing to undo: %s", error)

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.layers import layer_named
@@ -98,7 +98,7 @@ class Writes(Resends, ABC):
         try:
             with self._transaction() as cursor:
                 hours.gather(cursor, table)
-        except duckdb.Error as error:
+        except (RetryableError, PermanentError) as error:
             log.warning("hours of %s stay where they are, and are read slower: %s", table, error)
 
     def _store(
