@@ -14,7 +14,17 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ENTITY_COLUMNS
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.core.storage import Analysed, Applied, Deltas, Heartbeat, Merge, Parked, Record
+from skyfarer.oap.core.storage import (
+    METADATA_ROWS_MAX,
+    PARKED_MAX,
+    Analysed,
+    Applied,
+    Deltas,
+    Heartbeat,
+    Merge,
+    Parked,
+    Record,
+)
 
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 MINUTE = NOON // 60_000
@@ -97,6 +107,10 @@ def sums(calls: int, latency_sum: int, errors: int) -> dict[str, int]:
 
 def calls_of(storage: Any, source: str, entity: str, start: int, end: int) -> Any:
     return storage.series(source, entity, list(SUMS), start, end)
+
+
+def _beat(service: str, instance: str) -> Heartbeat:
+    return Heartbeat(service, instance, "GENERAL", MINUTE, None)
 
 
 def _minutes(count: int) -> pa.ChunkedArray:
@@ -272,6 +286,26 @@ class StorageContract(InventoryContract):
         with pytest.raises(PermanentError):
             storage.apply(batch(1, 2, records=records((1, 5, MINUTE, b"x"))))
         assert storage.records(5, BUCKET, BUCKET, 9) == []
+
+    def test_no_more_services_are_listed_than_a_page_can_show(self, storage: Any) -> None:
+        beats = [_beat(f"s{n:05}", "one") for n in range(METADATA_ROWS_MAX + 1)]
+        storage.apply(batch(0, 1, heartbeats=beats))
+        names = [service.name for service in storage.services(None)]
+        assert names == [beat.service for beat in beats[:-1]]
+
+    def test_no_more_instances_are_listed_than_a_page_can_show(self, storage: Any) -> None:
+        beats = [_beat("shop", f"i{n:05}") for n in range(METADATA_ROWS_MAX + 1)]
+        storage.apply(batch(0, 1, heartbeats=beats))
+        found = storage.instances(ids.service_id("shop"), BUCKET, BUCKET)
+        assert [instance.name for instance in found] == [beat.instance for beat in beats[:-1]]
+
+    def test_parked_records_are_read_up_to_a_number_and_a_size(self, storage: Any) -> None:
+        parked = [Parked(n, 1, "undecodable", b"0123456789") for n in range(PARKED_MAX + 1)]
+        storage.apply(batch(0, len(parked), parked=parked))
+        assert storage.parked("queue-a") == parked[:-1]
+        assert storage.parked("queue-a", limit=3) == parked[:3]
+        assert storage.parked("queue-a", bytes_max=25) == parked[:2]
+        assert storage.parked("queue-a", bytes_max=1) == parked[:1]
 
     def test_partitions_do_not_share_offsets(self, storage: Any) -> None:
         storage.apply(batch(0, 4))

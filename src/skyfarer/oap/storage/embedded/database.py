@@ -21,6 +21,7 @@ import duckdb
 
 from skyfarer.base.clock import Clock, SystemClock
 from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.storage import METADATA_ROWS_MAX
 from skyfarer.oap.storage.embedded import expiry, opening
 from skyfarer.oap.storage.embedded.expiry import Expiry
 from skyfarer.oap.storage.embedded.failures import is_unusable, told
@@ -28,6 +29,7 @@ from skyfarer.oap.storage.embedded.inventory import Inventories
 from skyfarer.oap.storage.embedded.known import Known
 from skyfarer.oap.storage.embedded.parked import ParkedTables
 from skyfarer.oap.storage.embedded.reads import Reads
+from skyfarer.oap.storage.embedded.searching import READ_TIMEOUT_S, bounded
 from skyfarer.oap.storage.embedded.slow import SlowReads
 from skyfarer.oap.storage.embedded.tasks import AgentTables
 from skyfarer.oap.storage.embedded.templates import SavedTemplates
@@ -55,9 +57,13 @@ class EmbeddedStorage(
         memory_limit: str = "1GB",
         row_group_rows: int = ROW_GROUP_ROWS,
         clock: Clock | None = None,
+        metadata_rows_max: int = METADATA_ROWS_MAX,
+        read_timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         self._memory_limit = memory_limit
         self._row_group_rows = row_group_rows
+        self._metadata_rows_max = metadata_rows_max
+        self._read_timeout_s = read_timeout_s
         self._writing = threading.Lock()
         self._applying = threading.Lock()
         self._opening = threading.Lock()
@@ -98,6 +104,7 @@ class EmbeddedStorage(
         until_s = time.monotonic() + timeout_s
         done = self._writing.acquire(timeout=timeout_s)
         connection, writer, self._connection = self._connection, self._writer, None
+        self._aliases_changed()
         try:
             if not done and writer is not None:
                 log.warning("what was still being written after %g s is undone", timeout_s)
@@ -122,6 +129,13 @@ class EmbeddedStorage(
             self._begin(connection)
         self._unusable = False
         log.warning("the storage file was opened anew, after it had been given up")
+
+    @contextmanager
+    def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor on one snapshot, ended after `read_timeout_s`."""
+        cursor = self._cursor()
+        with bounded(cursor, self._read_timeout_s):
+            yield cursor
 
     @contextmanager
     def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

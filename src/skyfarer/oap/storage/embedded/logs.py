@@ -13,13 +13,14 @@ of 400 bytes are searched in 1.3 s of processor time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import Final
 
 import duckdb
 
 from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.storage.embedded import schema, tags
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs
 
 NAME: Final = "log"
 _COLUMNS: Final = "service_id, service_instance_id, endpoint_id, trace_id, timestamp, kind"
@@ -58,7 +59,7 @@ def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:
 
 class LogReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def logs(
         self, condition: LogCondition, newest_first: bool, offset: int, limit: int, bytes_max: int
@@ -67,8 +68,7 @@ class LogReads(ABC):
         words = {f"word_{n}": word.encode() for n, word in enumerate(condition.words)}
         tests += [_HAS_WORD.format(name=name) for name in words]
         values |= words
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             tables = schema.day_tables(cursor, NAME, condition.between)
             if not tables:
                 return []
@@ -78,13 +78,11 @@ class LogReads(ABC):
             return [StoredLog(*[*row[:-2], some]) for row, some in zip(rows, data, strict=True)]
 
     def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             return tags.keys(cursor, tags.LOG, between, limit)
 
     def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             return tags.values(cursor, tags.LOG, key, between, limit)
 
 

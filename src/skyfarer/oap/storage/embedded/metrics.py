@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
@@ -28,7 +29,7 @@ from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
 from skyfarer.oap.core.storage import COLUMN_NAME, ROWS_MAX, Deltas, Merge, Value
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import schema, tables
-from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
+from skyfarer.oap.storage.embedded.searching import WITHIN
 from skyfarer.oap.storage.embedded.tables import Entry
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import TABLE, Numbers, merged
@@ -50,7 +51,7 @@ _WORDS: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 class MetricReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def series(
         self,
@@ -61,10 +62,10 @@ class MetricReads(ABC):
         end_bucket: int,
     ) -> dict[int, _Row]:
         days = [table_of(source, day) for day in days_of(start_bucket, end_bucket)]
-        cursor, found = self._cursor(), dict[int, _Row]()
+        found: dict[int, _Row] = {}
         where = f"entity_id = $entity AND {WITHIN}"
         asked = {"entity": entity_id, "first": start_bucket, "last": end_bucket}
-        with bounded(cursor):
+        with self._reading() as cursor:
             wanted = ("time_bucket", *columns)
             names, rows = _selected(cursor, days, wanted, where, asked, _fetched)
         for bucket, *values in rows:
@@ -85,8 +86,7 @@ class MetricReads(ABC):
         if service_id is not None:
             where += f" AND {_of_service(source)}"
             asked["service"] = service_id
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             rows = _selected(cursor, days, (*KEYS, *columns), where, asked, _arrow)
         return _whole(tables.as_maps(rows), source)
 

@@ -9,13 +9,13 @@ segment comes only once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 
 import duckdb
 
 from skyfarer.oap.core.slow import SLOWEST_MAX, STATEMENT_CHARS_MAX, Slow, SlowStatement
 from skyfarer.oap.storage.embedded import schema
 from skyfarer.oap.storage.embedded.names import SERVICE_NAME
-from skyfarer.oap.storage.embedded.searching import bounded
 
 
 def store(cursor: duckdb.DuckDBPyConnection, what: Slow, day: int) -> None:
@@ -46,13 +46,12 @@ def store(cursor: duckdb.DuckDBPyConnection, what: Slow, day: int) -> None:
 
 class SlowReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def slowest(
         self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
     ) -> list[SlowStatement]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             tables = schema.day_tables(cursor, what.value, between)
             if not tables:
                 return []

@@ -44,6 +44,7 @@ from skyfarer.oap.storage.embedded.names import (
     SEGMENT_SERVICE,
 )
 from skyfarer.oap.storage.embedded.resends import Resends
+from skyfarer.oap.storage.embedded.searching import snapshot
 from skyfarer.oap.storage.entities import identified
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.seen import Seen
@@ -74,7 +75,9 @@ class Writes(Resends, ABC):
     def _refuse_dropped(self, day: int, *models: str) -> None: ...
 
     def applied(self, partition: str) -> int:
-        return _applied(self._cursor(), partition)
+        cursor = self._cursor()
+        with snapshot(cursor):
+            return _applied(cursor, partition)
 
     def apply(self, batch: Analysed) -> None:
         with self._applying:
