@@ -86,18 +86,15 @@ class EmbeddedStorage(
         try:
             with told("open"):
                 opening.attach(connection, path, self._row_group_rows, install)
-                (opening.install if install else opening.check)(connection, path)
-                self._begin(connection)
+                cursor = connection.cursor().execute(opening.USE)
+                (opening.install if install else opening.check)(cursor, path)
+                self._tables, self._seen, self._known, self._ended = {}, Seen(), Known(), []
+                self._expired = expiry.read_expired(cursor)
         except BaseException:
             connection.close()
             raise
-        self._connection, self._unusable = connection, False
-
-    def _begin(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """What is remembered of a file is of the file as it is now."""
-        self._tables, self._seen, self._known, self._ended = {}, Seen(), Known(), []
-        self._expired = expiry.read_expired(connection)
         self._aliases_changed()
+        self._connection, self._unusable = connection, False
 
     def stop(self, timeout_s: float = 10.0) -> None:
         """Waits so long for what is being written, which is undone where it is not done by then."""
@@ -124,9 +121,14 @@ class EmbeddedStorage(
             return self._connection.cursor().execute(opening.USE)
 
     def _open_again(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """What is remembered of batches holds: it follows commits that did not fail. One that did
+        may be durable all the same, so what else it may have changed is read again."""
         with told("open"):
             opening.attach_again(connection, self._path, self._row_group_rows)
-            self._begin(connection)
+            stored = expiry.read_expired(connection.cursor().execute(opening.USE))
+        for model, day in stored.items():
+            self._expired[model] = max(day, self._expired.get(model, 0))
+        self._aliases_changed()
         self._unusable = False
         log.warning("the storage file was opened anew, after it had been given up")
 

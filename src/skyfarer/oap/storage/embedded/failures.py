@@ -10,6 +10,7 @@ file is opened anew (`is_unusable`). The commit before it may be durable.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -27,6 +28,10 @@ _PASSING: Final = (
 )
 _INVALIDATED: Final = "has been invalidated"
 _LOCKED: Final = "Could not set lock on file"
+_FULL: Final = "No space left on device"
+_ITERATIONS: Final = re.compile(
+    r"File checkpoint iteration: (\d+), WAL checkpoint iteration: (\d+)"
+)
 
 
 @contextmanager
@@ -51,6 +56,16 @@ def is_unusable(error: BaseException | None) -> bool:
 def is_locked(error: duckdb.Error) -> bool:
     """Whether another process has the file open, or another storage of this one."""
     return isinstance(error, duckdb.ResourceInUseException) or _LOCKED in str(error)
+
+
+def is_full(error: duckdb.Error) -> bool:
+    return _FULL in str(error)
+
+
+def has_old_log(error: duckdb.Error) -> bool:
+    """Whether the log beside the file is of an earlier checkpoint than the file itself."""
+    found = _ITERATIONS.search(str(error))
+    return found is not None and int(found[2]) < int(found[1])
 
 
 def sentence(error: duckdb.Error) -> str:
