@@ -3,11 +3,11 @@
     metrics_<source>_<day> (entity_id VARCHAR, time_bucket BIGINT, <accumulator>, …)
 
 A row's bucket is a minute, an hour or a day (12, 10 or 8 digits), each brought up to date by every
-batch. Accumulators are BIGINT, DOUBLE or MAP(VARCHAR, BIGINT); a plan that has new ones adds
+batch. Accumulators are BIGINT, DOUBLE or lists of entries (`tables`); a plan that has new ones adds
 columns to the day's table, and columns of an older plan stay as they are.
 
 To merge, the rows that a batch touches are taken out of the table, merged with what it brings
-(`merging`), and put in again; DuckDB changes a row with a MAP in no other way. There is no primary
+(`merging`), and put in again; DuckDB changes a row with a list in no other way. There is no primary
 key: one writer, who finds the rows by their ids, keeps them unique, and DuckDB gives the space of
 removed rows back only in a table without an index.
 """
