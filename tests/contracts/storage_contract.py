@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +27,7 @@ from skyfarer.oap.core.storage import (
     Record,
 )
 
+WITHIN_S = 60.0
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 MINUTE = NOON // 60_000
 BUCKET = 202611151200
@@ -107,6 +109,31 @@ def sums(calls: int, latency_sum: int, errors: int) -> dict[str, int]:
 
 def calls_of(storage: Any, source: str, entity: str, start: int, end: int) -> Any:
     return storage.series(source, entity, list(SUMS), start, end)
+
+
+class HeldMidway(dict[str, Deltas]):
+    """Metrics of a batch, that come only when they are told to."""
+
+    def __init__(self, metrics: Mapping[str, Deltas]) -> None:
+        super().__init__(metrics)
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def items(self) -> Any:
+        self.reached.set()
+        assert self.go_on.wait(WITHIN_S)
+        return super().items()
+
+
+def _all_read(storage: Any) -> tuple[int, list[str], list[str], list[Any], list[str]]:
+    """The offset, services, endpoints, calls, and segments of a trace."""
+    shop = ids.service_id("shop")
+    return (
+        storage.progress("queue-a").next_sequence,
+        [service.name for service in storage.services(None)],
+        [endpoint.name for endpoint in storage.endpoints(shop, "", 9)],
+        list(storage.series("Service", shop, ["calls"], BUCKET, BUCKET).values()),
+        sorted(found.brief.segment_id for found in storage.trace("t", 9, 1 << 20)),
+    )
 
 
 def _beat(service: str, instance: str) -> Heartbeat:
@@ -306,6 +333,25 @@ class StorageContract(InventoryContract):
         assert storage.parked("queue-a", limit=3) == parked[:3]
         assert storage.parked("queue-a", bytes_max=25) == parked[:2]
         assert storage.parked("queue-a", bytes_max=1) == parked[:1]
+
+    def test_reads_are_answered_while_a_batch_is_held_midway(self, storage: Any) -> None:
+        """With what there was before it; it is whole when it goes on."""
+        storage.apply(batch(0, 1, [segment("a")], [delta()]))
+        held = HeldMidway({"Service": deltas_of([delta(service="bank")])})
+        writer = threading.Thread(
+            target=storage.apply, args=[batch(1, 2, [segment("b")], metrics=held)]
+        )
+        writer.start()
+        assert held.reached.wait(WITHIN_S)
+        try:
+            before = _all_read(storage)
+            assert writer.is_alive()
+        finally:
+            held.go_on.set()
+            writer.join(WITHIN_S)
+        assert before == (1, ["shop"], ["/pay"], [{"calls": 1}], ["a"])
+        after = (2, ["bank", "shop"], ["/pay"], [{"calls": 1}], ["a", "b"])
+        assert _all_read(storage) == after
 
     def test_partitions_do_not_share_offsets(self, storage: Any) -> None:
         storage.apply(batch(0, 4))
