@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,8 +15,19 @@ from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ENTITY_COLUMNS
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.core.storage import Analysed, Applied, Deltas, Heartbeat, Merge, Parked, Record
+from skyfarer.oap.core.storage import (
+    METADATA_ROWS_MAX,
+    PARKED_MAX,
+    Analysed,
+    Applied,
+    Deltas,
+    Heartbeat,
+    Merge,
+    Parked,
+    Record,
+)
 
+WITHIN_S = 60.0
 NOON = int(datetime(2026, 11, 15, 12, 0, tzinfo=UTC).timestamp() * 1000)
 MINUTE = NOON // 60_000
 BUCKET = 202611151200
@@ -97,6 +109,35 @@ def sums(calls: int, latency_sum: int, errors: int) -> dict[str, int]:
 
 def calls_of(storage: Any, source: str, entity: str, start: int, end: int) -> Any:
     return storage.series(source, entity, list(SUMS), start, end)
+
+
+class HeldMidway(dict[str, Deltas]):
+    """Metrics of a batch, that come only when they are told to."""
+
+    def __init__(self, metrics: Mapping[str, Deltas]) -> None:
+        super().__init__(metrics)
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def items(self) -> Any:
+        self.reached.set()
+        assert self.go_on.wait(WITHIN_S)
+        return super().items()
+
+
+def _all_read(storage: Any) -> tuple[int, list[str], list[str], list[Any], list[str]]:
+    """The offset, services, endpoints, calls, and segments of a trace."""
+    shop = ids.service_id("shop")
+    return (
+        storage.progress("queue-a").next_sequence,
+        [service.name for service in storage.services(None)],
+        [endpoint.name for endpoint in storage.endpoints(shop, "", 9)],
+        list(storage.series("Service", shop, ["calls"], BUCKET, BUCKET).values()),
+        sorted(found.brief.segment_id for found in storage.trace("t", 9, 1 << 20)),
+    )
+
+
+def _beat(service: str, instance: str) -> Heartbeat:
+    return Heartbeat(service, instance, "GENERAL", MINUTE, None)
 
 
 def _minutes(count: int) -> pa.ChunkedArray:
@@ -272,6 +313,45 @@ class StorageContract(InventoryContract):
         with pytest.raises(PermanentError):
             storage.apply(batch(1, 2, records=records((1, 5, MINUTE, b"x"))))
         assert storage.records(5, BUCKET, BUCKET, 9) == []
+
+    def test_no_more_services_are_listed_than_a_page_can_show(self, storage: Any) -> None:
+        beats = [_beat(f"s{n:05}", "one") for n in range(METADATA_ROWS_MAX + 1)]
+        storage.apply(batch(0, 1, heartbeats=beats))
+        names = [service.name for service in storage.services(None)]
+        assert names == [beat.service for beat in beats[:-1]]
+
+    def test_no_more_instances_are_listed_than_a_page_can_show(self, storage: Any) -> None:
+        beats = [_beat("shop", f"i{n:05}") for n in range(METADATA_ROWS_MAX + 1)]
+        storage.apply(batch(0, 1, heartbeats=beats))
+        found = storage.instances(ids.service_id("shop"), BUCKET, BUCKET)
+        assert [instance.name for instance in found] == [beat.instance for beat in beats[:-1]]
+
+    def test_parked_records_are_read_up_to_a_number_and_a_size(self, storage: Any) -> None:
+        parked = [Parked(n, 1, "undecodable", b"0123456789") for n in range(PARKED_MAX + 1)]
+        storage.apply(batch(0, len(parked), parked=parked))
+        assert storage.parked("queue-a") == parked[:-1]
+        assert storage.parked("queue-a", limit=3) == parked[:3]
+        assert storage.parked("queue-a", bytes_max=25) == parked[:2]
+        assert storage.parked("queue-a", bytes_max=1) == parked[:1]
+
+    def test_reads_are_answered_while_a_batch_is_held_midway(self, storage: Any) -> None:
+        """With what there was before it; it is whole when it goes on."""
+        storage.apply(batch(0, 1, [segment("a")], [delta()]))
+        held = HeldMidway({"Service": deltas_of([delta(service="bank")])})
+        writer = threading.Thread(
+            target=storage.apply, args=[batch(1, 2, [segment("b")], metrics=held)]
+        )
+        writer.start()
+        assert held.reached.wait(WITHIN_S)
+        try:
+            before = _all_read(storage)
+            assert writer.is_alive()
+        finally:
+            held.go_on.set()
+            writer.join(WITHIN_S)
+        assert before == (1, ["shop"], ["/pay"], [{"calls": 1}], ["a"])
+        after = (2, ["bank", "shop"], ["/pay"], [{"calls": 1}], ["a", "b"])
+        assert _all_read(storage) == after
 
     def test_partitions_do_not_share_offsets(self, storage: Any) -> None:
         storage.apply(batch(0, 4))

@@ -29,8 +29,7 @@ from skyfarer.queue.errors import QueueFull
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
-
-from ..cut_disk import CutDisk, cut_disk
+from third_parties.cut_disk import CutDisk, cut_disk
 
 CUTS = {("ext4", "fsync"): 200, ("ext4", "append"): 60, ("xfs", "fsync"): 60, ("xfs", "append"): 30}
 Durability = Literal["append", "fsync"]

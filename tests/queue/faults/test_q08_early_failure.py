@@ -16,8 +16,7 @@ import pytest
 
 from skyfarer.base.units import KIB, MIB
 from skyfarer.queue.disk import Disk
-
-from ..cut_disk import cut_disk
+from third_parties.cut_disk import cut_disk
 
 GROUP_BYTES = 80 * KIB
 SETTLED_S = 0.3

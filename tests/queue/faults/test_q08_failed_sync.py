@@ -31,8 +31,8 @@ from skyfarer.queue.durability import SyncFailed
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
+from third_parties.cut_disk import cut_disk
 
-from ..cut_disk import cut_disk
 from ..forgetful_disk import ForgetfulDisk
 from ..traced_child import LIVED, run_traced
 

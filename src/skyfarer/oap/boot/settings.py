@@ -184,7 +184,7 @@ class PostgreSQLConfig:
 
     properties: dict[str, str] = field(default_factory=_properties, repr=False)
     metadataQueryMaxSize: int = 5000  # services, or instances of one, that are listed
-    asyncBatchPersistentPoolSize: int = 4  # connections that read; two more write
+    asyncBatchPersistentPoolSize: int = 4  # connections that read; three more write
     recordDataTTL: int | None = None  # days, in place of core's
     metricsDataTTL: int | None = None
 

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.base.units import MIB
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.events import EventReader
 from skyfarer.oap.core.expiry import Kept
@@ -31,6 +32,10 @@ COLUMN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]{0,62}")
 KEYS_MAX: Final = 65_536
 ALIASES_MAX: Final = 1_000_000
 RELATIONS_MAX: Final = 100_000
+METADATA_ROWS_MAX: Final = 5000
+"""Services, or instances of one, that are listed where a storage is not told otherwise."""
+PARKED_MAX: Final = 1000
+PARKED_BYTES_MAX: Final = 64 * MIB
 ROWS_MAX: Final = 1_000_000
 """Of `Reader.rows`: a million rows of three numbers are about 100 MB."""
 Value: TypeAlias = int | float | dict[str, int]
@@ -214,7 +219,8 @@ class Writer(Protocol):
 
 class Reader(TraceReader, SlowReader, LogReader, EventReader, Protocol):
     def services(self, layer: str | None) -> list[Service]:
-        """All, or those of a layer; the virtual ones (databases, caches, queues) too."""
+        """All, or those of a layer; the virtual ones (databases, caches, queues) too. By name, and
+        so many at most as the storage is told, METADATA_ROWS_MAX else; instances as well."""
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         """Alive in the range of minute buckets: last sign ≥ start and first sign ≤ end."""
@@ -284,7 +290,10 @@ class Reader(TraceReader, SlowReader, LogReader, EventReader, Protocol):
     def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
         """Of that kind in a range of minute buckets, both ends included; oldest first."""
 
-    def parked(self, partition: str) -> list[Parked]: ...
+    def parked(
+        self, partition: str, limit: int = PARKED_MAX, bytes_max: int = PARKED_BYTES_MAX
+    ) -> list[Parked]:
+        """The first, at least one of them however large; `ParkedRecords` has the rest."""
 
     def progress(self, partition: str) -> Applied:
         """For the ledger: read in one snapshot, so that its sums are exact."""

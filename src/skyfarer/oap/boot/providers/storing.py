@@ -66,7 +66,7 @@ def start_by_mode(node: Node, start: Callable[[bool], None]) -> None:
             break
         except RetryableError as error:
             log.warning(
-                "%s: OAP is running in 'no-init' mode, waiting... retry %gs later",
+                "%s. OAP is running in 'no-init' mode, waiting... retry %gs later.",
                 *(error, NO_INIT_RETRY_S),
             )
         if node.ending(NO_INIT_RETRY_S):

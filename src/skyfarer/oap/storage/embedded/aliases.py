@@ -9,6 +9,7 @@ kept until a batch changes what it would show.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import Final
 
 import duckdb
@@ -57,13 +58,13 @@ class AliasReads(ABC):
     _aliases_read: tuple[int, pa.Table] | None = None
 
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def aliases(self) -> pa.Table:
-        cursor = self._cursor()
         changes, read = self._alias_changes, self._aliases_read
         if read is None or read[0] != changes:
-            read = changes, cursor.sql(_SELECT).to_arrow_table()
+            with self._reading() as cursor:
+                read = changes, cursor.sql(_SELECT).to_arrow_table()
             self._aliases_read = read
         return read[1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from skyfarer.oap.core.streams.records import EVENT, MESSAGE
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.storage import parameters
 from skyfarer.oap.storage.embedded import models, schema
-from skyfarer.oap.storage.embedded.searching import WITHIN, asked, bounded
+from skyfarer.oap.storage.embedded.searching import WITHIN, asked
 
 NAME: Final = EVENT.name
 _MODEL: Final = model(EVENT)
@@ -88,14 +89,13 @@ def _merging(rows: str) -> str:
 
 class EventReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def events(
         self, condition: EventCondition, newest_first: bool, offset: int, limit: int
     ) -> list[StoredEvent]:
         tests, values = asked(condition, _TESTS)
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             tables = schema.day_tables(cursor, NAME)
             if not tables:
                 return []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import duckdb
@@ -36,15 +37,17 @@ class Inventories(ABC):
     """InventoryReader. Every call reads one snapshot, beside whatever is being written."""
 
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def inventories(self, scope: InventoryScope, row_ids: Sequence[str]) -> Rows:
-        return _stored(self._cursor(), scope, row_ids)
+        with self._reading() as cursor:
+            return _stored(cursor, scope, row_ids)
 
     def inventories_by_id(
         self, scope: InventoryScope, sequences: Sequence[int]
     ) -> Mapping[int, Inventory]:
-        found = _select(self._cursor(), scope, SEQUENCE.name, sequences)
+        with self._reading() as cursor:
+            found = _select(cursor, scope, SEQUENCE.name, sequences)
         return {inventory.sequence: inventory for inventory in found}
 
     def inventories_since(
@@ -54,7 +57,8 @@ class Inventories(ABC):
         times = [column.name for column in model.columns if column.attribute in registry.CHANGES]
         latest = f"greatest({', '.join(times)})"
         query = f"{registry.query(model)} WHERE {latest} >= ? ORDER BY {latest} DESC LIMIT ?"
-        return _found(self._cursor(), scope, query, [since_ms, limit])
+        with self._reading() as cursor:
+            return _found(cursor, scope, query, [since_ms, limit])
 
     def inventories_found(
         self, scope: InventoryScope, keyword: str, offset: int, limit: int
@@ -63,7 +67,8 @@ class Inventories(ABC):
             f"{registry.query(INVENTORY_MODELS[scope])} WHERE contains(lower(name), lower(?))"
             f" ORDER BY {SEQUENCE.name} LIMIT ? OFFSET ?"
         )
-        return _found(self._cursor(), scope, query, [keyword, limit, offset])
+        with self._reading() as cursor:
+            return _found(cursor, scope, query, [keyword, limit, offset])
 
 
 def register(

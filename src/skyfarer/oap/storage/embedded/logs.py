@@ -13,6 +13,7 @@ of 400 bytes are searched in 1.3 s of processor time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import Final
 
 import duckdb
@@ -21,7 +22,7 @@ from skyfarer.oap.core.logs import LogCondition, StoredLog
 from skyfarer.oap.core.streams.declaration import model
 from skyfarer.oap.core.streams.records import LOG
 from skyfarer.oap.storage.embedded import models, schema, tags
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs
 
 NAME: Final = LOG.name
 _MODEL: Final = model(LOG)
@@ -53,7 +54,7 @@ def store(cursor: duckdb.DuckDBPyConnection, partition: str, day: int) -> None:
 
 class LogReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def logs(
         self, condition: LogCondition, newest_first: bool, offset: int, limit: int, bytes_max: int
@@ -62,8 +63,7 @@ class LogReads(ABC):
         words = {f"word_{n}": word.encode() for n, word in enumerate(condition.words)}
         tests += [_HAS_WORD.format(name=name) for name in words]
         values |= words
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             tables = schema.day_tables(cursor, NAME, condition.between)
             if not tables:
                 return []
@@ -73,13 +73,11 @@ class LogReads(ABC):
             return [StoredLog(*[*row[:-2], some]) for row, some in zip(rows, data, strict=True)]
 
     def log_tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             return tags.keys(cursor, LOG.tag_type, between, limit)
 
     def log_tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             return tags.values(cursor, LOG.tag_type, key, between, limit)
 
 

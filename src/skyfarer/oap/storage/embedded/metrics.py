@@ -3,11 +3,11 @@
     metrics_<source>_<day> (entity_id VARCHAR, time_bucket BIGINT, <accumulator>, …)
 
 A row's bucket is a minute, an hour or a day (12, 10 or 8 digits), each brought up to date by every
-batch. Accumulators are BIGINT, DOUBLE or MAP(VARCHAR, BIGINT); a plan that has new ones adds
+batch. Accumulators are BIGINT, DOUBLE or lists of entries (`tables`); a plan that has new ones adds
 columns to the day's table, and columns of an older plan stay as they are.
 
 To merge, the rows that a batch touches are taken out of the table, merged with what it brings
-(`merging`), and put in again; DuckDB changes a row with a MAP in no other way. There is no primary
+(`merging`), and put in again; DuckDB changes a row with a list in no other way. There is no primary
 key: one writer, who finds the rows by their ids, keeps them unique, and DuckDB gives the space of
 removed rows back only in a table without an index.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
@@ -29,7 +30,7 @@ from skyfarer.oap.core.streams.declaration import model
 from skyfarer.oap.core.streams.metrics import SOURCES
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import models, schema, tables
-from skyfarer.oap.storage.embedded.searching import WITHIN, bounded
+from skyfarer.oap.storage.embedded.searching import WITHIN
 from skyfarer.oap.storage.embedded.tables import Entry
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import TABLE, Numbers, merged
@@ -50,7 +51,7 @@ _MINUTES_FROM: Final = 10**11  # hours and days are smaller numbers
 
 class MetricReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def series(
         self,
@@ -61,10 +62,10 @@ class MetricReads(ABC):
         end_bucket: int,
     ) -> dict[int, _Row]:
         days = [_MODELS[source].of_day(day) for day in days_of(start_bucket, end_bucket)]
-        cursor, found = self._cursor(), dict[int, _Row]()
+        found: dict[int, _Row] = {}
         where = f"entity_id = $entity AND {WITHIN}"
         asked = {"entity": entity_id, "first": start_bucket, "last": end_bucket}
-        with bounded(cursor):
+        with self._reading() as cursor:
             wanted = ("time_bucket", *columns)
             names, rows = _selected(cursor, days, wanted, where, asked, _fetched)
         for bucket, *values in rows:
@@ -85,8 +86,7 @@ class MetricReads(ABC):
         if service_id is not None:
             where += f" AND {_of_service(source)}"
             asked["service"] = service_id
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             rows = _selected(cursor, days, (*KEYS, *columns), where, asked, _arrow)
         return _whole(tables.as_maps(rows), source)
 

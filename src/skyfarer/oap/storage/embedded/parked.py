@@ -35,33 +35,36 @@ _STATES: Final = {
 
 class ParkedTables(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def retry_producer(self) -> str:
-        return str(self._cursor().execute("FROM parked_producer").fetchall()[0][0])
+        with self._reading() as cursor:
+            return str(cursor.execute("FROM parked_producer").fetchall()[0][0])
 
     def parked_entries(self, query: ParkedQuery) -> list[ParkedEntry]:
-        rows = self._cursor().execute(
-            f"""FROM (
-                SELECT partition, sequence, p.kind, p.reason, octet_length(p.payload), r.settled,
-                    r.retried_as {_WANTED} ORDER BY partition DESC, sequence DESC LIMIT $limit)
-            ORDER BY partition, sequence""",
-            {**_parameters(query), "limit": query.limit},
-        )
+        with self._reading() as cursor:
+            rows = cursor.execute(
+                f"""FROM (
+                    SELECT partition, sequence, p.kind, p.reason, octet_length(p.payload),
+                        r.settled, r.retried_as
+                    {_WANTED} ORDER BY partition DESC, sequence DESC LIMIT $limit)
+                ORDER BY partition, sequence""",
+                {**_parameters(query), "limit": query.limit},
+            ).fetchall()
         return [
             ParkedEntry(partition, at, kind, reason, size, _STATES[settled], retried_as)
-            for partition, at, kind, reason, size, settled, retried_as in rows.fetchall()
+            for partition, at, kind, reason, size, settled, retried_as in rows
         ]
 
     def parked_payload(self, partition: str, sequence: int) -> bytes | None:
-        rows = self._cursor().execute(
-            "SELECT payload FROM parked_record WHERE partition = ? AND sequence = ?",
-            [partition, sequence],
-        )
-        found = rows.fetchall()
+        with self._reading() as cursor:
+            found = cursor.execute(
+                "SELECT payload FROM parked_record WHERE partition = ? AND sequence = ?",
+                [partition, sequence],
+            ).fetchall()
         return bytes(found[0][0]) if found else None
 
     def intend_retry(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from skyfarer.oap.core.storage import (
+    PARKED_BYTES_MAX,
+    PARKED_MAX,
     Applied,
     Endpoint,
     Instance,
@@ -17,44 +19,51 @@ from skyfarer.oap.storage.embedded.events import EventReads
 from skyfarer.oap.storage.embedded.logs import LogReads
 from skyfarer.oap.storage.embedded.metrics import MetricReads
 from skyfarer.oap.storage.embedded.relations import RelationReads
-from skyfarer.oap.storage.embedded.searching import snapshot
 from skyfarer.oap.storage.embedded.traces import TraceReads
 from skyfarer.oap.storage.listed import instance, service
+from skyfarer.oap.storage.portions import within_bytes
 
 
 class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasReads):
+    _metadata_rows_max: int
+
     def services(self, layer: str | None) -> list[Service]:
-        rows = self._cursor().execute(
-            """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers
-            FROM service_traffic GROUP BY service_id, name
-            HAVING $1 IS NULL OR list_contains(layers, $1) ORDER BY name""",
-            [layer],
-        )
-        return [service(*row) for row in rows.fetchall()]
+        with self._reading() as cursor:
+            rows = cursor.execute(
+                """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers
+                FROM service_traffic GROUP BY service_id, name
+                HAVING $1 IS NULL OR list_contains(layers, $1) ORDER BY name LIMIT $2""",
+                [layer, self._metadata_rows_max],
+            ).fetchall()
+        return [service(*row) for row in rows]
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
-        rows = self._cursor().execute(
-            """SELECT id, name, properties FROM instance_traffic
-            WHERE service_id = ? AND last_ping >= ? AND time_bucket <= ? ORDER BY name""",
-            [service_id, start_bucket, end_bucket],
-        )
-        return [instance(service_id, *row) for row in rows.fetchall()]
+        with self._reading() as cursor:
+            rows = cursor.execute(
+                """SELECT id, name, properties FROM instance_traffic
+                WHERE service_id = ? AND last_ping >= ? AND time_bucket <= ?
+                ORDER BY name LIMIT ?""",
+                [service_id, start_bucket, end_bucket, self._metadata_rows_max],
+            ).fetchall()
+        return [instance(service_id, *row) for row in rows]
 
     def endpoints(
         self, service_id: str, keyword: str, limit: int, between: tuple[int, int] | None = None
     ) -> list[Endpoint]:
         start_bucket, end_bucket = between or (None, None)
-        rows = self._cursor().execute(
-            """SELECT id, name FROM endpoint_traffic WHERE service_id = $1 AND contains(name, $2)
-            AND ($3 IS NULL OR (last_ping >= $3 AND time_bucket <= $4))
-            ORDER BY time_bucket DESC, name LIMIT $5""",
-            [service_id, keyword, start_bucket, end_bucket, limit],
-        )
-        return [Endpoint(part, name, service_id) for part, name in rows.fetchall()]
+        with self._reading() as cursor:
+            rows = cursor.execute(
+                """SELECT id, name FROM endpoint_traffic
+                WHERE service_id = $1 AND contains(name, $2)
+                AND ($3 IS NULL OR (last_ping >= $3 AND time_bucket <= $4))
+                ORDER BY time_bucket DESC, name LIMIT $5""",
+                [service_id, keyword, start_bucket, end_bucket, limit],
+            ).fetchall()
+        return [Endpoint(part, name, service_id) for part, name in rows]
 
     def records(self, kind: int, start_bucket: int, end_bucket: int, limit: int) -> list[Record]:
-        cursor, found = self._cursor(), list[Record]()
-        with snapshot(cursor):
+        found: list[Record] = []
+        with self._reading() as cursor:
             present = schema.present(cursor)
             for day in days_between(day_of(start_bucket), day_of(end_bucket)):
                 if (table := models.RECORD.of_day(day)) not in present or len(found) >= limit:
@@ -68,23 +77,31 @@ class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasR
                 found += [Record(*row) for row in rows.fetchall()]
         return found
 
-    def parked(self, partition: str) -> list[Parked]:
-        rows = self._cursor().execute(
-            """SELECT sequence, kind, reason, payload FROM parked_record
-            WHERE partition = ? ORDER BY sequence""",
-            [partition],
-        )
-        return [Parked(*row) for row in rows.fetchall()]
+    def parked(
+        self, partition: str, limit: int = PARKED_MAX, bytes_max: int = PARKED_BYTES_MAX
+    ) -> list[Parked]:
+        with self._reading() as cursor:
+            sizes = cursor.execute(
+                """SELECT sequence, octet_length(payload) FROM parked_record
+                WHERE partition = ? ORDER BY sequence LIMIT ?""",
+                [partition, limit],
+            ).fetchall()
+            wanted = [sequence for sequence, _ in within_bytes(sizes, bytes_max)]
+            rows = cursor.execute(
+                """SELECT sequence, kind, reason, payload FROM parked_record
+                WHERE partition = ? AND list_contains(?, sequence) ORDER BY sequence""",
+                [partition, wanted],
+            ).fetchall()
+        return [Parked(*row) for row in rows]
 
     def progress(self, partition: str) -> Applied:
-        cursor = self._cursor()
-        cursor.begin()
-        offset = cursor.execute(
-            "SELECT next_sequence, delivered FROM source_offset WHERE partition = ?", [partition]
-        ).fetchall()
-        dropped = cursor.execute(
-            "SELECT reason, records FROM source_dropped WHERE partition = ?", [partition]
-        ).fetchall()
-        cursor.commit()
+        with self._reading() as cursor:
+            offset = cursor.execute(
+                "SELECT next_sequence, delivered FROM source_offset WHERE partition = ?",
+                [partition],
+            ).fetchall()
+            dropped = cursor.execute(
+                "SELECT reason, records FROM source_dropped WHERE partition = ?", [partition]
+            ).fetchall()
         next_sequence, delivered = offset[0] if offset else (0, 0)
         return Applied(next_sequence, delivered, dict(dropped))

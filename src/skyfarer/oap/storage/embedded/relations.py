@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import product
 from typing import Final, TypeAlias
@@ -29,7 +30,6 @@ from skyfarer.oap.core.streams.declaration import Model, model
 from skyfarer.oap.core.streams.metrics import RELATIONS
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
 from skyfarer.oap.storage.embedded import models, schema
-from skyfarer.oap.storage.embedded.searching import bounded
 from skyfarer.oap.storage.entities import (
     ENTITY_IDS,
     FROM,
@@ -85,7 +85,7 @@ SOURCES: Final = frozenset(source for source, entity in ENTITIES.items() if enti
 
 class RelationReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def relations(
         self,
@@ -98,8 +98,7 @@ class RelationReads(ABC):
         days = days_of(start_bucket, end_bucket)
         if (kind := _MODELS.get((entity, detect_point))) is None:
             return []
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             present = schema.present(cursor)
             tables = [table for day in days if (table := kind.of_day(day)) in present]
             if not tables:

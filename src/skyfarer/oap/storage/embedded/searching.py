@@ -18,6 +18,7 @@ from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
 from skyfarer.oap.storage.buckets import has_day
 from skyfarer.oap.storage.embedded.deadlines import Deadlines
+from skyfarer.oap.storage.embedded.failures import told
 
 READ_TIMEOUT_S = 10.0
 ROWS_PER_FETCH = 32
@@ -32,20 +33,23 @@ def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S
     try:
         with _DEADLINES.within(timeout_s, cursor.interrupt), snapshot(cursor):
             yield
-    except duckdb.InterruptException as error:
+    except RetryableError as error:
+        if not isinstance(error.__cause__, duckdb.InterruptException):
+            raise
         raise RetryableError(
             f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
-        ) from error
+        ) from error.__cause__
 
 
 @contextmanager
 def snapshot(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Tables and row numbers hold within a transaction."""
-    cursor.begin()
-    try:
-        yield
-    finally:
-        cursor.rollback()
+    with told("read from"):
+        cursor.begin()
+        try:
+            yield
+        finally:
+            cursor.rollback()
 
 
 def asked(

@@ -9,6 +9,7 @@ segment comes only once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import Final
 
 import duckdb
@@ -18,7 +19,6 @@ from skyfarer.oap.core.streams.declaration import model
 from skyfarer.oap.core.streams.records import SLOW, STATEMENT
 from skyfarer.oap.storage.embedded import models, schema
 from skyfarer.oap.storage.embedded.names import SERVICE_NAME
-from skyfarer.oap.storage.embedded.searching import bounded
 
 _MODELS: Final = {what: model(stream) for what, stream in SLOW.items()}
 
@@ -45,13 +45,12 @@ def store(cursor: duckdb.DuckDBPyConnection, what: Slow, day: int) -> None:
 
 class SlowReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def slowest(
         self, what: Slow, entity_id: str | None, between: tuple[int, int], limit: int
     ) -> list[SlowStatement]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             tables = schema.day_tables(cursor, what.value, between)
             if not tables:
                 return []

@@ -25,15 +25,17 @@ _END: Final = "start_time + duration * 60000"
 
 class AgentTables(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def agent_settings(self) -> AgentSettings:
         found: dict[str, dict[str, str]] = {}
-        rows = self._cursor().execute("SELECT service, key, value FROM agent_setting ORDER BY ALL")
-        for service, key, value in rows.fetchall():
+        query = "SELECT service, key, value FROM agent_setting ORDER BY ALL"
+        with self._reading() as cursor:
+            rows = cursor.execute(query).fetchall()
+        for service, key, value in rows:
             found.setdefault(service, {})[key] = value
         return found
 
@@ -54,13 +56,12 @@ class AgentTables(ABC):
                 cursor.execute("INSERT OR REPLACE INTO agent_setting VALUES (?, ?, ?)", list(row))
 
     def profile_tasks(self, ending_after_ms: int) -> list[ProfileTask]:
-        rows = self._cursor().execute(
-            f"""FROM (
+        query = f"""FROM (
                 FROM profile_task WHERE {_END} > ? ORDER BY create_time DESC LIMIT {TASKS_MAX})
-            ORDER BY create_time, id""",
-            [ending_after_ms],
-        )
-        return [ProfileTask(*row) for row in rows.fetchall()]
+            ORDER BY create_time, id"""
+        with self._reading() as cursor:
+            rows = cursor.execute(query, [ending_after_ms]).fetchall()
+        return [ProfileTask(*row) for row in rows]
 
     def add_profile_task(self, task: ProfileTask) -> ProfileTask:
         with self._transaction() as cursor:

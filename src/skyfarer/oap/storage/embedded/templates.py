@@ -19,16 +19,16 @@ _SAVE: Final = """INSERT INTO ui_template
 
 class SavedTemplates(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def templates(self) -> list[Template]:
-        rows = self._cursor().execute(
-            "SELECT id, configuration, update_time, disabled FROM ui_template ORDER BY number"
-        )
-        return [Template(*row) for row in rows.fetchall()]
+        query = "SELECT id, configuration, update_time, disabled FROM ui_template ORDER BY number"
+        with self._reading() as cursor:
+            rows = cursor.execute(query).fetchall()
+        return [Template(*row) for row in rows]
 
     def save_template(self, template: Template) -> None:
         with self._transaction() as cursor:

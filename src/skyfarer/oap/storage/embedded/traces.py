@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.core.traces import SegmentBrief, StoredSegment, TraceCondition, TraceOrder
 from skyfarer.oap.storage.embedded import models, pages, schema, signatures, tags
 from skyfarer.oap.storage.embedded.pages import Candidate
-from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, bounded, by_day, tagged
+from skyfarer.oap.storage.embedded.searching import Place, asked, blobs, by_day, tagged
 
 _BRIEF = """segment_id, trace_id, service_id, service_instance_id, endpoint_id, start_time, latency,
     is_error"""
@@ -53,11 +54,10 @@ class _Search(NamedTuple):
 
 class TraceReads(ABC):
     @abstractmethod
-    def _cursor(self) -> duckdb.DuckDBPyConnection: ...
+    def _reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
     def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             found = sorted(_found(cursor, trace_id, segments_max), key=_by_start)
             data = blobs(cursor, "data_binary", [one.place for one in found], bytes_max)
             pairs = zip(found, data, strict=True)
@@ -66,21 +66,19 @@ class TraceReads(ABC):
     def traces(
         self, condition: TraceCondition, order: TraceOrder, offset: int, limit: int
     ) -> list[SegmentBrief]:
-        cursor, search = self._cursor(), _Search(condition, order, offset + limit)
-        with bounded(cursor):
+        search = _Search(condition, order, offset + limit)
+        with self._reading() as cursor:
             read = partial(_page, cursor, search)
             rows = schema.of_days(cursor, models.SEGMENT.name, condition.between, read)
         briefs = sorted((SegmentBrief(*row) for row in rows), key=_PLACES[order])
         return briefs[offset : search.wanted]
 
     def tag_keys(self, between: tuple[int, int], limit: int) -> list[str]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             return tags.keys(cursor, SEGMENT.tag_type, between, limit)
 
     def tag_values(self, key: str, between: tuple[int, int], limit: int) -> list[str]:
-        cursor = self._cursor()
-        with bounded(cursor):
+        with self._reading() as cursor:
             return tags.values(cursor, SEGMENT.tag_type, key, between, limit)
 
 

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from skyfarer.base.errors import PermanentError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.layers import layer_named
@@ -46,6 +46,7 @@ from skyfarer.oap.storage.embedded.names import (
     SEGMENT_SERVICE,
 )
 from skyfarer.oap.storage.embedded.resends import Resends
+from skyfarer.oap.storage.embedded.searching import snapshot
 from skyfarer.oap.storage.entities import identified
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.seen import Seen
@@ -76,7 +77,9 @@ class Writes(Resends, ABC):
     def _refuse_dropped(self, day: int, *models: str) -> None: ...
 
     def applied(self, partition: str) -> int:
-        return _applied(self._cursor(), partition)
+        cursor = self._cursor()
+        with snapshot(cursor):
+            return _applied(cursor, partition)
 
     def apply(self, batch: Analysed) -> None:
         with self._applying:
@@ -100,7 +103,7 @@ class Writes(Resends, ABC):
         try:
             with self._transaction() as cursor:
                 hours.gather(cursor, table)
-        except duckdb.Error as error:
+        except (RetryableError, PermanentError) as error:
             log.warning("hours of %s stay where they are, and are read slower: %s", table, error)
 
     def _store(

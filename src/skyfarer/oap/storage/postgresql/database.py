@@ -22,6 +22,7 @@ from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.capabilities import Capability
+from skyfarer.oap.core.storage import METADATA_ROWS_MAX
 from skyfarer.oap.storage.postgresql import (
     aliases,
     expiry,
@@ -45,7 +46,6 @@ from skyfarer.oap.storage.postgresql.writes import Writes
 from skyfarer.oap.storage.seen import Seen
 
 READ_TIMEOUT_S: Final = 10.0
-METADATA_ROWS_MAX: Final = 5000
 CONNECT_S: Final = 5
 POOL_S: Final = 3
 """For a connection of the pool, so that whoever asks three times while the server is away, as the

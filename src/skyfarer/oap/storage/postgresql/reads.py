@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from skyfarer.oap.core.storage import (
+    PARKED_BYTES_MAX,
+    PARKED_MAX,
     Applied,
     Endpoint,
     Instance,
@@ -12,6 +14,7 @@ from skyfarer.oap.core.storage import (
 )
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.listed import instance, service
+from skyfarer.oap.storage.portions import within_bytes
 from skyfarer.oap.storage.postgresql import models, schema
 from skyfarer.oap.storage.postgresql.aliases import AliasReads
 from skyfarer.oap.storage.postgresql.comparing import RowReads
@@ -93,12 +96,20 @@ class Reads(
                 found += [Record(*row) for row in rows.fetchall()]
         return found
 
-    def parked(self, partition: str) -> list[Parked]:
+    def parked(
+        self, partition: str, limit: int = PARKED_MAX, bytes_max: int = PARKED_BYTES_MAX
+    ) -> list[Parked]:
         with self._reading() as cursor:
+            sizes = cursor.execute(
+                """SELECT sequence, octet_length(payload) FROM parked_record
+                WHERE partition = %s ORDER BY sequence LIMIT %s""",
+                [partition, limit],
+            ).fetchall()
+            wanted = [sequence for sequence, _ in within_bytes(sizes, bytes_max)]
             rows = cursor.execute(
                 """SELECT sequence, kind, reason, payload FROM parked_record
-                WHERE partition = %s ORDER BY sequence""",
-                [partition],
+                WHERE partition = %s AND sequence = ANY(%s) ORDER BY sequence""",
+                [partition, wanted],
             ).fetchall()
         return [Parked(*row) for row in rows]
 

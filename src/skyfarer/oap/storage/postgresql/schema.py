@@ -89,7 +89,7 @@ def check(cursor: Cursor, statements: Iterable[str]) -> None:
     """RetryableError naming a table, or the version, that `install` has not made yet."""
     named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
     if missing := sorted(named - present(cursor)):
-        raise RetryableError(f"table: {missing[0]} does not exist")
+        raise RetryableError(f"table:{missing[0]} does not exist")
     if (version := check_version(cursor)) is None or version < VERSION:
         raise RetryableError(f"the tables are of schema {version}, not yet of {VERSION}")
 

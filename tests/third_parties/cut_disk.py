@@ -59,14 +59,15 @@ class CutDisk:
 
 
 @contextmanager
-def cut_disk(kind: str, directory: Path) -> Iterator[CutDisk]:
-    """Mounted at first, and unmounted at the end if the test left it mounted."""
+def cut_disk(kind: str, directory: Path, size_bytes: int | None = None) -> Iterator[CutDisk]:
+    """Mounted at first, and unmounted at the end if the test left it mounted. As small as the file
+    system can be, where no size is told."""
     if os.geteuid() != 0 or not all(map(shutil.which, ("mount", "losetup", _MAKE[kind][0]))):
         raise AssertionError(NEEDS.format(kind))
     image, place = directory / "image", directory / "disk"
     place.mkdir()
     with image.open("wb") as file:
-        file.truncate(_IMAGE_BYTES[kind])
+        file.truncate(size_bytes or _IMAGE_BYTES[kind])
     _run([*_MAKE[kind], str(image)])
     device = _attach(image, kind)
     disk = CutDisk(kind, device, place)
