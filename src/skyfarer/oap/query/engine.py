@@ -25,6 +25,8 @@ from graphql import (
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.core import deadline
+from skyfarer.oap.core.deadline import LateError
 from skyfarer.oap.query import limits, schema, selection
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
@@ -75,13 +77,14 @@ class Engine:
             return self._refused(document)
         if not request.may_change and document.changes:
             return self._refused([QueryError(JSON_ONLY)])
-        result = self._executed(document, request)
+        with deadline.within(limits.ANSWER_S_MAX, self._clock):
+            result = self._executed(document, request)
         if result.errors and result.errors[0].path is None:
             return self._refused(result.errors)
         return _rendered(result)
 
     def _executed(self, document: _Document, request: Request) -> ExecutionResult:
-        answering, cut = _Answering(self._clock), document.cut(self._schema, request.operation)
+        answering, cut = _Answering(), document.cut(self._schema, request.operation)
         if cut is not None:
             answering.picks = cut.picks
             with suppress(UnfitError):
@@ -128,8 +131,7 @@ class Engine:
         def call(_root: object, info: GraphQLResolveInfo[Any], **arguments: Any) -> object:
             def counted() -> object:
                 with self.counting.of(name):
-                    info.context.check_time()
-                    return resolve(**arguments)
+                    return _in_time(resolve, arguments)
 
             return info.context.once(info.path.key, counted)
 
@@ -160,10 +162,8 @@ class _Answering:
     """One request. What a root field has come to is kept, so that graphql-core can be given it
     whole where what is selected of it could not be picked."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self) -> None:
         self.picks: Mapping[str, Pick] = {}
-        self._clock = clock
-        self._until_s = clock.monotonic_s() + limits.ANSWER_S_MAX
         self._known: dict[str | int, object] = {}
         self._raised: dict[str | int, Exception] = {}
         self._unfit = False
@@ -179,12 +179,6 @@ class _Answering:
                 raise
         return self._known[key]
 
-    def check_time(self) -> None:
-        if self._clock.monotonic_s() > self._until_s:
-            raise QueryError(
-                f"the answer took longer than {limits.ANSWER_S_MAX:g} s: ask for less at a time"
-            )
-
     def picked(self, key: str, value: object) -> object:
         pick = self.picks.get(key)
         try:
@@ -196,6 +190,14 @@ class _Answering:
     def check(self) -> None:
         if self._unfit:
             raise UnfitError
+
+
+def _in_time(resolve: Callable[..., object], arguments: Mapping[str, Any]) -> object:
+    try:
+        deadline.left_s()
+        return resolve(**arguments)
+    except LateError as late:
+        raise QueryError(str(late)) from late
 
 
 def _picking(resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:

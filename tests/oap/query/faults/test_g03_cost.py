@@ -61,12 +61,12 @@ def test_a_document_that_takes_too_long_is_not_finished(oap):
     real = oap.another(oap.health)._engine
     engine = Engine(Slow(real, clock, limits.ANSWER_S_MAX / 4), registry, clock)
     found = engine.answer(Request("{" + " ".join(f"v{n}: version" for n in range(8)) + "}"))
-    assert list(found["data"].values()) == ["late"] * 5 + [None] * 3
+    assert list(found["data"].values()) == ["late"] * 4 + [None] * 4
     assert {error["message"] for error in found["errors"]} == {
         f"the answer took longer than {limits.ANSWER_S_MAX:g} s: ask for less at a time"
     }
     lines = registry.render().splitlines()
-    assert 'query_requests_total{operation="version",outcome="refused"} 3' in lines
+    assert 'query_requests_total{operation="version",outcome="refused"} 4' in lines
 
 
 def test_those_who_ask_for_little_are_answered_while_others_are_refused(oap):

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from skyfarer import __version__
 from skyfarer.base.clock import Clock
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query.durations import Duration
@@ -88,6 +89,7 @@ class Prometheus:
     def series(self, asked: Parameters) -> list[dict[str, str]]:
         found = []
         for text in asked.get("match[]", ()):
+            left_s()  # names may be known without a read
             found += self._series(_read(selector, text), asked)
         if not asked.get("match[]"):
             raise QueryError("match[] is missing")

@@ -19,6 +19,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.core import deadline
+from skyfarer.oap.query import limits
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.promql import Parameters, Prometheus
@@ -59,7 +61,8 @@ class _Answering:
         self, operation: str, call: Callable[[str, Parameters], Any]
     ) -> Callable[[Request], Awaitable[Response]]:
         def counted(name: str, asked: Parameters) -> Any:
-            with self._counting.of(operation):
+            time = deadline.within(limits.ANSWER_S_MAX, self._counting.clock)
+            with self._counting.of(operation), time:
                 return call(name, asked)
 
         async def endpoint(http: Request) -> Response:
