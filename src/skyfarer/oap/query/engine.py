@@ -28,6 +28,7 @@ from skyfarer.base.errors import SkyfarerError
 from skyfarer.oap.core import deadline
 from skyfarer.oap.core.deadline import LateError
 from skyfarer.oap.query import limits, schema, selection
+from skyfarer.oap.query.cost import Asked
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.picks import Pick, UnfitError
@@ -77,6 +78,10 @@ class Engine:
             return self._refused(document)
         if not request.may_change and document.changes:
             return self._refused([QueryError(JSON_ONLY)])
+        try:
+            document.asked(request.operation).check(request.variables)
+        except QueryError as error:
+            return self._refused([error])
         with deadline.within(limits.ANSWER_S_MAX, self._clock):
             result = self._executed(document, request)
         if result.errors and result.errors[0].path is None:
@@ -148,6 +153,15 @@ class _Document:
             for node in whole.definitions
         )
         self._cuts: dict[str | None, Cut | None] = {}
+        self._asked: dict[str | None, Asked] = {}
+
+    def asked(self, operation: str | None) -> Asked:
+        if operation not in self._asked:
+            found = Asked.of(self.whole, operation)
+            if not found.fields:
+                return found  # any text may be the name of an operation that is not there
+            self._asked[operation] = found
+        return self._asked[operation]
 
     def cut(self, of: GraphQLSchema, operation: str | None) -> Cut | None:
         if operation not in self._cuts:

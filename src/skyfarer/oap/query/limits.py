@@ -77,6 +77,7 @@ TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
 TEXT_CHARS_MAX = 64 * KIB  # of a tag, or a log of a span
 ANSWER_S_MAX = 30.0  # after which nothing more is read for it
+POINTS_READ_MAX = 1_000_000  # by one document: `cost` says what a point is
 WORKERS = 8
 REQUESTS_WAITING_MAX = 128
 CONNECTIONS_MAX = 512
@@ -99,10 +100,13 @@ WEIGHTS = {
     "getProfileTaskLogs": 100,
     "getProfileTaskSegments": 500,
     "getSegmentsProfileAnalyze": 500,
-    **dict.fromkeys(  # each reads all services, or all instances of one
+    **dict.fromkeys(  # each reads all services, or all instances or endpoints of one
         (
             *("getService", "findService", "getInstance", "getMenuItems", "getAllServices"),
             *("searchServices", "searchService", "searchBrowserServices", "searchBrowserService"),
+            *("listServices", "getAllBrowserServices", "getAllDatabases", "listMetrics"),
+            *("listInstances", "listInstancesByName", "getServiceInstances"),
+            *("findEndpoint", "findEndpointByName", "searchEndpoint"),
         ),
         20,
     ),
@@ -127,6 +131,8 @@ WEIGHTS = {
 # Parsed documents are remembered, since clients send the same few again and again.
 DOCUMENTS_REMEMBERED_MAX = 64
 DOCUMENT_REMEMBERED_BYTES_MAX = 16 * KIB
+EXPRESSIONS_REMEMBERED_MAX = 1_024
+EXPRESSION_REMEMBERED_CHARS_MAX = 512
 
 
 def check_size(document: DocumentNode) -> None:
