@@ -1,6 +1,7 @@
 """The HTTP door of PromQL, under /prometheus/api/v1: GET with a query, POST with a form.
 
     query  query_range  series  labels  label/<name>/values  metadata  status/buildinfo
+    rules  query_exemplars  (there are none)
 
 Answers are Prometheus': `{"status": "success", "data"}`, or 400 with `{"status": "error",
 "errorType": "bad_data", "error"}`; 503 where storage cannot answer now.
