@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from math import inf, nan
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -18,6 +19,7 @@ from contracts import log_contract
 from contracts.metrics_contract import called
 from contracts.storage_contract import batch, delta, deltas_of, segment
 from skyfarer.cli.main import main
+from skyfarer.cli.query.drawing import sparkline
 from skyfarer.oap.core import ids
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Heartbeat
@@ -63,6 +65,9 @@ def shop() -> Iterator[str]:
     fill_with_shop(reader, PLAN, NOW_MS, ZONE)
     gateway = ids.service_id("gateway")
     reader.add_instance(gateway, "gateway-1", "python", (202611150800, 202611150817))
+    for number in (1, 2):
+        name = f"payment-{number}"
+        reader.add_instance(ids.service_id("payment"), name, "go", (202611150800, 202611150817))
     reader.add_endpoint(gateway, "GET:/\x1b[31mred")
     with serving(reader) as url:
         yield url
@@ -201,6 +206,13 @@ def test_lists_may_be_had_as_json(shop: str, run: Run):
     assert json.loads("\n".join(run("services", "--json", "--layer", "MESH", url=shop))) == []
 
 
+def test_json_has_no_more_than_the_limit_either(shop: str, run: Run):
+    found = json.loads("\n".join(run("services", "--json", "--limit", "2", url=shop)))
+    assert [one["name"] for one in found] == ["catalog", "checkout"]
+    found = json.loads("\n".join(run("instances", "payment", "--json", "--limit", "1", url=shop)))
+    assert [one["name"] for one in found] == ["payment-1"]
+
+
 def test_instances_and_endpoints_of_a_service_are_listed_without_control_characters(
     shop: str, run: Run
 ):
@@ -307,6 +319,29 @@ def test_metrics_are_drawn_by_series(shop: str, run: Run):
         "\n".join(run("metrics", "service_cpm", "--service", "gateway", "--json", url=shop))
     )
     assert found["type"] == "TIME_SERIES_VALUES"
+
+
+@pytest.mark.parametrize(
+    ("expression", "figures", "bars"),
+    [
+        ("service_cpm / 0", ["∞"] * 4, "█"),
+        ("0 - service_cpm / 0", ["-∞"] * 4, "▁"),
+        ("(service_cpm - service_cpm) / 0", ["NaN"] * 4, ""),
+    ],
+)
+def test_values_without_an_end_and_those_that_are_no_numbers_are_drawn(
+    shop: str, run: Run, expression: str, figures: list[str], bars: str
+):
+    _, row = run("metrics", expression, "--service", "gateway", url=shop)
+    assert words(row)[1:5] == figures
+    assert set("".join(words(row)[5:])) == set(bars)
+    points = run("metrics", expression, "--service", "gateway", "--points", url=shop)
+    assert words(points[-1])[-1] == figures[0]
+
+
+def test_what_has_no_end_reaches_the_top_and_the_rest_keeps_its_scale():
+    assert sparkline([inf, 8.0, 4.0, nan, None, -inf]) == "██▅  ▁"
+    assert sparkline([inf, inf]) == "██"
 
 
 def test_a_metric_of_something_else_has_no_values(shop: str, run: Run):

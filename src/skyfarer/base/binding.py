@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _BOOLEANS: Final = {"true": True, "false": False}
+_SECRET: Final = re.compile("passw|token|secret|authenti|credential", re.IGNORECASE)
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -98,7 +99,7 @@ def _items(value: object, where: str) -> list[object]:
     if isinstance(value, str):
         inside = value[1:-1] if value[:1] + value[-1:] == "[]" else value
         return [item.strip() for item in inside.split(",") if item.strip()]
-    raise ConfigError(f"{where} must be a list, not {value!r}")
+    raise ConfigError(f"{where} must be a list, not {_shown(value, where)}")
 
 
 def _mapping(value: object, where: str) -> Mapping[str, object]:
@@ -106,7 +107,7 @@ def _mapping(value: object, where: str) -> Mapping[str, object]:
         return {}
     if isinstance(value, Mapping):
         return value
-    raise ConfigError(f"{where} must hold keys and values, not {value!r}")
+    raise ConfigError(f"{where} must hold keys and values, not {_shown(value, where)}")
 
 
 def _whole(value: object) -> int | None:
@@ -156,6 +157,13 @@ def _scalar(hint: Any, value: object, where: str) -> object:
     convert, what = _SCALARS[hint]
     converted = convert(value)
     if converted is None:
-        shown = "empty" if value is None or value == "" else repr(value)
-        raise ConfigError(f"{where} must be {what}, not {shown}")
+        raise ConfigError(f"{where} must be {what}, not {_shown(value, where)}")
     return converted
+
+
+def _shown(value: object, where: str) -> str:
+    """Whoever reads the error may not be the one who knows the secret."""
+    if value is None or value == "":
+        return "empty"
+    written = repr(value)
+    return "what stands there" if _SECRET.search(f"{where} {written}") else written

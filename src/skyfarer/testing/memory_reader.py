@@ -11,6 +11,7 @@ from threading import Event
 import pyarrow as pa
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.entities import DetectPoint, Entity
 from skyfarer.oap.core.events import EventCondition, StoredEvent
 from skyfarer.oap.core.logs import LogCondition, StoredLog
@@ -206,6 +207,7 @@ class MemoryReader:
         return self.books
 
     def _admit(self) -> None:
+        left_s()
         self.gate.wait()
         if self.failure is not None:
             raise self.failure

@@ -10,6 +10,7 @@ import pytest
 from golden.mqe.scripts import script
 from golden.mqe.storing import store
 from skyfarer.oap.core import ids
+from skyfarer.oap.query import limits
 
 DAY = "2026-05-01"
 LOADED = """
@@ -160,6 +161,19 @@ def test_lines_are_chosen_by_label_and_percentiles_by_index_too(loaded, name, la
     found = read(loaded, "readLabeledMetricsValues", shown, **of(name), labels=labels)
     assert {one["label"]: values(one["values"])[:2] for one in found} == lines
     assert [one["label"] for one in found] == sorted(lines)
+
+
+@pytest.mark.parametrize("name", ["service_percentile", "no_such_metric"])
+def test_more_labels_than_anyone_draws_are_refused(loaded, name):
+    query = """query ($condition: MetricsCondition!, $labels: [String!]!, $duration: Duration!) {
+      readLabeledMetricsValues(condition: $condition, labels: $labels, duration: $duration) {
+        label
+      }
+    }"""
+    labels = ["0"] * limits.LINES_MAX
+    assert loaded.ask(query, **of(name), labels=labels)["readLabeledMetricsValues"]
+    refused = loaded.errors(query, **of(name), labels=[*labels, "0"])
+    assert refused == ["101 labels are more than the 100 allowed"]
 
 
 def test_a_heat_map_has_a_column_a_point_and_its_last_step_has_no_end(loaded):

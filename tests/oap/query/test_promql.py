@@ -10,6 +10,7 @@ import pytest
 from golden.mqe.scripts import script
 from golden.mqe.storing import store
 from skyfarer.base.errors import RetryableError
+from skyfarer.oap.query.promql import traffic
 from skyfarer.telemetry.table import QUERY_REQUESTS
 from third_parties.prometheus import queried
 
@@ -229,8 +230,97 @@ def test_labels_metadata_and_the_build_are_told(prom):
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        f'{{__name__="service_cpm",{SHOP}}}',
+        f'{{{SHOP}, __name__="service_cpm",}}',
+        f'sum({{__name__="service_cpm",{SHOP}}}) by (service)',
+    ],
+)
+def test_the_name_of_a_metric_may_stand_among_its_labels(prom, query):
+    assert values(prom, query) == {"": "4"}
+
+
+def test_grafana_finds_an_oap_that_it_can_ask(prom):
+    """What its Prometheus data source asks when it is saved, and when a panel is opened."""
+    form = {"query": "1+1", "time": f"{at(1)}"}
+    answer = prom.http.post("/prometheus/api/v1/query", data=form)
+    assert answer.json()["data"] == {"resultType": "scalar", "result": [at(1), "2"]}
+    assert asked(prom, "status/buildinfo").keys() >= {"version", "revision", "goVersion"}
+    assert asked(prom, "rules") == {"groups": []}
+    span = {"start": f"{at(0):.0f}", "end": f"{at(5):.0f}"}
+    names = asked(prom, "label/__name__/values", **span)
+    told = asked(prom, "metadata", limit="40000")
+    assert "service_cpm" in names and told.keys() == {*names} - {*traffic.LABELS}
+    assert all(one == [{"type": "gauge", "help": "", "unit": ""}] for one in told.values())
+
+
+def test_grafanas_builder_fills_its_lists_one_after_another(prom):
+    span = {"start": f"{at(0):.0f}", "end": f"{at(5):.0f}"}
+
+    def listed(label: str, match: str) -> list[str]:
+        found = asked(prom, f"label/{label}/values", **span, **{"match[]": match})
+        assert isinstance(found, list)
+        return found
+
+    answer = prom.http.post(
+        "/prometheus/api/v1/labels",
+        data={**span, "match[]": '{__name__="service_instance_cpm"}'},
+    )
+    assert answer.json()["data"] == ["layer", "service", "service_instance"]
+    assert "GENERAL" in listed("layer", '{__name__="service_instance_cpm"}')
+    chosen = '{__name__="service_instance_cpm",layer="GENERAL"}'
+    assert {"prom-cart", "prom-shop"} <= {*listed("service", chosen)}
+    chosen = f"service_instance_cpm{{{SHOP}}}"
+    assert sorted(listed("service_instance", chosen)) == ["shop-1", "shop-2"]
+    assert listed("endpoint", chosen) == [], "it has no such label"
+    whole = f'{{__name__="service_instance_cpm",{SHOP},service_instance="shop-1"}}'
+    assert listed("service_instance", whole) == ["shop-1"]
+    series = asked(prom, "series", **span, **{"match[]": whole})
+    assert [(one["__name__"], one["service"]) for one in series] == [
+        ("service_instance_cpm", "prom-shop")
+    ]
+    needed = refused(prom, "label/service/values", **{"match[]": '{__name__="service_cpm"}'})
+    assert needed == "the values of service need the labels layer"
+
+
+def test_grafanas_panel_posts_a_form_for_a_range(prom):
+    form = {
+        "query": f'{{__name__="service_cpm",{SHOP}}}',
+        "start": f"{at(0)}",
+        "end": f"{at(3)}",
+        "step": "15",
+    }
+    answer = prom.http.post("/prometheus/api/v1/query_range", data=form)
+    assert answer.headers["content-type"] == "application/json"
+    (series,) = answer.json()["data"]["result"]
+    assert series["metric"] == {
+        "__name__": "service_cpm",
+        "layer": "GENERAL",
+        "service": "prom-shop",
+    }
+    assert series["values"] == [[at(0), "7"], [at(1), "4"], [at(3), "1"]]
+    exemplars = prom.http.post("/prometheus/api/v1/query_exemplars", data=form).json()
+    assert exemplars == {"status": "success", "data": []}
+
+
+def test_a_limit_of_thousands_of_digits_bounds_nothing(prom):
+    match = f"instance_traffic{{{SHOP},limit='{'9' * 5000}'}}"
+    span = {"start": at(0), "end": at(5)}
+    assert len(asked(prom, "series", **span, **{"match[]": match})) == 2
+    match = f"instance_traffic{{{SHOP},limit='1'}}"
+    assert len(asked(prom, "series", **span, **{"match[]": match})) == 1
+
+
+@pytest.mark.parametrize(
     ("query", "error"),
     [
+        ("{}", "a selector needs the name of a metric"),
+        (f"{{{SHOP}}}", "a selector needs the name of a metric, or __name__="),
+        ("{__name__=~'service_.*'}", "a metric is named once, by its name or by __name__="),
+        ("service_cpm{__name__='service_sla'}", "a metric is named once"),
+        ("{__name__='service_cpm' layer='GENERAL'}", "',' is expected here"),
+        ("{", "the name of a label is expected here"),
         ("service_cpm", "line 1, column 1: service_cpm needs the labels layer, service"),
         ("service_cpm{", "the name of a label is expected here"),
         (f"nobody_knows{{{SHOP}}}", "does not exist"),

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf, isfinite, isnan
 from typing import Final
 
 from skyfarer.cli.columns import columns
 
 BARS: Final = "▁▂▃▄▅▆▇█"
 NOTHING: Final = "-"
+ENDLESS: Final = "∞"
 WIDTH_MAX: Final = 60
 TEXT_MAX: Final = 120
 
 
 def sparkline(values: Sequence[float | None], width: int = WIDTH_MAX) -> str:
     """A bar a point, from zero to the largest; a blank where there is no value. What is longer than
-    `width` is drawn by the average of neighbours."""
+    `width` is drawn by the average of neighbours. What has no end reaches the top."""
     drawn = _squeezed(values, width)
-    most = max((value for value in drawn if value is not None), default=0)
-    return "".join(" " if value is None else _bar(value, most) for value in drawn)
+    most = max((value for value in drawn if value is not None and isfinite(value)), default=0)
+    return "".join(" " if value is None or isnan(value) else _bar(value, most) for value in drawn)
 
 
 def _bar(value: float, most: float) -> str:
+    if value == inf:
+        return BARS[-1]
     if most <= 0:
         return BARS[0]
     return BARS[min(int(max(value, 0) / most * len(BARS)), len(BARS) - 1)]
@@ -30,6 +34,11 @@ def _bar(value: float, most: float) -> str:
 def _squeezed(values: Sequence[float | None], width: int) -> list[float | None]:
     group = -(-len(values) // width) or 1
     return [average(values[at : at + group]) for at in range(0, len(values), group)]
+
+
+def number(written: str | None) -> float | None:
+    """Of a value as the server writes it."""
+    return None if written is None else float(written.replace(ENDLESS, "inf"))
 
 
 def average(values: Sequence[float | None]) -> float | None:
@@ -42,6 +51,8 @@ def figure(value: float | None, divisor: float = 1, unit: str = "") -> str:
     """Up to two decimals, none where they say nothing."""
     if value is None:
         return NOTHING
+    if not isfinite(value):
+        return "NaN" if isnan(value) else ENDLESS if value > 0 else f"-{ENDLESS}"
     text = f"{value / divisor:,.2f}".rstrip("0").rstrip(".")
     return f"{text}{unit}"
 

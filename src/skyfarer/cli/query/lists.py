@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from skyfarer.cli.query import who
 from skyfarer.cli.query.client import Oap
-from skyfarer.cli.query.drawing import NOTHING, average, figure, sparkline, table
+from skyfarer.cli.query.drawing import NOTHING, average, figure, number, sparkline, table
 from skyfarer.cli.query.times import Span
 from skyfarer.cli.query.who import Service
 
@@ -17,6 +17,7 @@ ENTITIES_A_REQUEST: Final = 40
 HEADS: Final = ("load /min", "success %", "latency ms", "load over time")
 DIVISORS: Final = (1, 100, 1)
 SPARKS: Final = 30
+SHOWN: Final = ("id", "name", "layers", "normal")
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,8 @@ LAYERS: Final[Mapping[str, Vitals]] = {
 def services(oap: Oap, span: Span, layer: str | None, limit: int, as_json: bool) -> int:
     found = who.services(oap, layer)
     if as_json:
-        shown = [
-            {"id": s.id, "name": s.name, "layers": s.layers, "normal": s.normal} for s in found
-        ]
-        return _json(shown)
+        shown = ((s.id, s.name, s.layers, s.normal) for s in found[:limit])
+        return _json([dict(zip(SHOWN, one, strict=True)) for one in shown])
     asked = [(_entity(one), _vitals_of(one)) for one in found[:limit]]
     figures = _figures(oap, span, asked)
     rows = [(s.name, ",".join(s.layers), *_row(f)) for s, f in zip(found, figures, strict=False)]
@@ -66,7 +65,7 @@ def instances(oap: Oap, span: Span, service: str, limit: int, as_json: bool) -> 
     of = who.service(oap, service)
     found = oap.ask(who.INSTANCES, serviceId=of.id, duration=span.charted())["listInstances"]
     if as_json:
-        return _json(found)
+        return _json(found[:limit])
     asked = [(_entity(of, serviceInstanceName=one["name"]), INSTANCE) for one in found[:limit]]
     figures = _figures(oap, span, asked)
     rows = [
@@ -123,8 +122,7 @@ def _document(some: Sequence[tuple[dict[str, Any], Vitals]]) -> str:
 
 def series(result: Mapping[str, Any]) -> Values:
     """The first one's values; none is a point without a value."""
-    values = [one["value"] for found in result["results"][:1] for one in found["values"]]
-    return [None if value is None else float(value) for value in values]
+    return [number(one["value"]) for found in result["results"][:1] for one in found["values"]]
 
 
 def _row(values: Sequence[Values]) -> tuple[str, ...]:

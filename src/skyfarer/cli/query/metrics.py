@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from skyfarer.base.errors import ConfigError, PermanentError
 from skyfarer.cli.query import who
 from skyfarer.cli.query.client import Oap
-from skyfarer.cli.query.drawing import NOTHING, average, figure, plain, sparkline, table
+from skyfarer.cli.query.drawing import NOTHING, average, figure, number, plain, sparkline, table
 from skyfarer.cli.query.times import Span
 
 _ASKED = """query metrics($expression: String!, $entity: Entity!, $duration: Duration!) {
@@ -76,8 +77,7 @@ def metrics(
 
 
 def _numbers(series: Mapping[str, Any]) -> list[float | None]:
-    values = [one["value"] for one in series["values"]]
-    return [None if value is None else float(value) for value in values]
+    return [number(one["value"]) for one in series["values"]]
 
 
 def _labels(series: Mapping[str, Any]) -> str:
@@ -90,7 +90,8 @@ def _series(results: Sequence[Mapping[str, Any]]) -> str:
     for series in results:
         values = _numbers(series)
         there = [value for value in values if value is not None]
-        ends = (min(there, default=None), average(values), max(there, default=None))
+        known = [value for value in there if not isnan(value)] or there
+        ends = (min(known, default=None), average(known), max(known, default=None))
         last = there[-1] if there else None
         rows.append((_labels(series), *map(figure, (*ends, last)), sparkline(values)))
     return table(("labels", "least", "average", "most", "last", "over time"), rows, (0, 5))

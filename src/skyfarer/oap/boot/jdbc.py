@@ -65,7 +65,8 @@ def _parameters(asked: Mapping[str, str]) -> dict[str, str]:
         elif key in _NAMED and key != "targetServerType":
             found[_NAMED[key]] = value
         else:
-            raise ValueError(f"jdbcUrl has the parameter {key}={value}, which is not known here")
+            told = f"{key}={value}" if key in _NAMED else key  # any other may be a secret
+            raise ValueError(f"jdbcUrl has the parameter {told}, which is not known here")
     return found
 
 

@@ -1,7 +1,8 @@
 """The storage contract: what the pipeline writes and what the query room reads.
 
 A provider implements `Writer`, `Reader` and `core.inventory.InventoryReader`. All may block on the
-database; all may be called from any thread. A `Writer.apply` is one transaction: results and the
+database; all may be called from any thread. A read has a bound on its time, and no more than is
+left to whoever asked (`core.deadline`). A `Writer.apply` is one transaction: results and the
 offsets they came from become durable together or not at all, which is what makes a replayed batch
 harmless (ADR 001).
 """

@@ -16,12 +16,12 @@ class Counting:
 
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._registry = registry
-        self._clock = clock
+        self.clock = clock
 
     @contextmanager
     def of(self, operation: str) -> Iterator[None]:
         """One answer; what is raised inside goes on to the caller."""
-        outcome, started_s = "failed", self._clock.monotonic_s()
+        outcome, started_s = "failed", self.clock.monotonic_s()
         try:
             yield
             outcome = "ok"
@@ -29,6 +29,6 @@ class Counting:
             outcome = "refused"
             raise
         finally:
-            spent_s = self._clock.monotonic_s() - started_s
+            spent_s = self.clock.monotonic_s() - started_s
             self._registry.inc(QUERY_SECONDS, spent_s, operation=operation)
             self._registry.inc(QUERY_REQUESTS, operation=operation, outcome=outcome)

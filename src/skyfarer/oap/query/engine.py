@@ -25,7 +25,10 @@ from graphql import (
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.core import deadline
+from skyfarer.oap.core.deadline import LateError
 from skyfarer.oap.query import limits, schema, selection
+from skyfarer.oap.query.cost import Asked
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.picks import Pick, UnfitError
@@ -75,13 +78,18 @@ class Engine:
             return self._refused(document)
         if not request.may_change and document.changes:
             return self._refused([QueryError(JSON_ONLY)])
-        result = self._executed(document, request)
+        try:
+            document.asked(request.operation).check(request.variables)
+        except QueryError as error:
+            return self._refused([error])
+        with deadline.within(limits.ANSWER_S_MAX, self._clock):
+            result = self._executed(document, request)
         if result.errors and result.errors[0].path is None:
             return self._refused(result.errors)
         return _rendered(result)
 
     def _executed(self, document: _Document, request: Request) -> ExecutionResult:
-        answering, cut = _Answering(self._clock), document.cut(self._schema, request.operation)
+        answering, cut = _Answering(), document.cut(self._schema, request.operation)
         if cut is not None:
             answering.picks = cut.picks
             with suppress(UnfitError):
@@ -128,8 +136,7 @@ class Engine:
         def call(_root: object, info: GraphQLResolveInfo[Any], **arguments: Any) -> object:
             def counted() -> object:
                 with self.counting.of(name):
-                    info.context.check_time()
-                    return resolve(**arguments)
+                    return _in_time(resolve, arguments)
 
             return info.context.once(info.path.key, counted)
 
@@ -146,6 +153,15 @@ class _Document:
             for node in whole.definitions
         )
         self._cuts: dict[str | None, Cut | None] = {}
+        self._asked: dict[str | None, Asked] = {}
+
+    def asked(self, operation: str | None) -> Asked:
+        if operation not in self._asked:
+            found = Asked.of(self.whole, operation)
+            if not found.fields:
+                return found  # any text may be the name of an operation that is not there
+            self._asked[operation] = found
+        return self._asked[operation]
 
     def cut(self, of: GraphQLSchema, operation: str | None) -> Cut | None:
         if operation not in self._cuts:
@@ -160,10 +176,8 @@ class _Answering:
     """One request. What a root field has come to is kept, so that graphql-core can be given it
     whole where what is selected of it could not be picked."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self) -> None:
         self.picks: Mapping[str, Pick] = {}
-        self._clock = clock
-        self._until_s = clock.monotonic_s() + limits.ANSWER_S_MAX
         self._known: dict[str | int, object] = {}
         self._raised: dict[str | int, Exception] = {}
         self._unfit = False
@@ -179,12 +193,6 @@ class _Answering:
                 raise
         return self._known[key]
 
-    def check_time(self) -> None:
-        if self._clock.monotonic_s() > self._until_s:
-            raise QueryError(
-                f"the answer took longer than {limits.ANSWER_S_MAX:g} s: ask for less at a time"
-            )
-
     def picked(self, key: str, value: object) -> object:
         pick = self.picks.get(key)
         try:
@@ -196,6 +204,14 @@ class _Answering:
     def check(self) -> None:
         if self._unfit:
             raise UnfitError
+
+
+def _in_time(resolve: Callable[..., object], arguments: Mapping[str, Any]) -> object:
+    try:
+        deadline.left_s()
+        return resolve(**arguments)
+    except LateError as late:
+        raise QueryError(str(late)) from late
 
 
 def _picking(resolve: GraphQLFieldResolver) -> GraphQLFieldResolver:

@@ -66,7 +66,7 @@ EXPRESSION_VALUES_MAX = 500_000  # of one metric: points × labels
 ROUND_PLACES_MAX = 15
 TOP_N_MAX = 1_000
 IDS_MAX = 100  # of entities, read one by one
-LINES_MAX = 100  # labels asked for by index
+LINES_MAX = 100  # labels of one metric that are asked for, by name or by index
 REGEX_CHARS_MAX = 500
 RECORDS_MAX = 25_000  # looked at for the fastest: 50 of each of 500 minutes
 TAGS_PROPOSED_MAX = 100  # as the original's default
@@ -76,7 +76,8 @@ TOPOLOGY_DAYS_MAX = 3_660
 TRACE_LOOKUPS_MAX = 500  # reads of names for ids
 NAME_CHARS_MAX = 1_024
 TEXT_CHARS_MAX = 64 * KIB  # of a tag, or a log of a span
-ANSWER_S_MAX = 30.0  # after which no further root field of a document is begun
+ANSWER_S_MAX = 30.0  # after which nothing more is read for it
+POINTS_READ_MAX = 1_000_000  # by one document: `cost` says what a point is
 WORKERS = 8
 REQUESTS_WAITING_MAX = 128
 CONNECTIONS_MAX = 512
@@ -99,10 +100,13 @@ WEIGHTS = {
     "getProfileTaskLogs": 100,
     "getProfileTaskSegments": 500,
     "getSegmentsProfileAnalyze": 500,
-    **dict.fromkeys(  # each reads all services, or all instances of one
+    **dict.fromkeys(  # each reads all services, or all instances or endpoints of one
         (
             *("getService", "findService", "getInstance", "getMenuItems", "getAllServices"),
             *("searchServices", "searchService", "searchBrowserServices", "searchBrowserService"),
+            *("listServices", "getAllBrowserServices", "getAllDatabases", "listMetrics"),
+            *("listInstances", "listInstancesByName", "getServiceInstances"),
+            *("findEndpoint", "findEndpointByName", "searchEndpoint"),
         ),
         20,
     ),
@@ -127,6 +131,8 @@ WEIGHTS = {
 # Parsed documents are remembered, since clients send the same few again and again.
 DOCUMENTS_REMEMBERED_MAX = 64
 DOCUMENT_REMEMBERED_BYTES_MAX = 16 * KIB
+EXPRESSIONS_REMEMBERED_MAX = 1_024
+EXPRESSION_REMEMBERED_CHARS_MAX = 512
 
 
 def check_size(document: DocumentNode) -> None:

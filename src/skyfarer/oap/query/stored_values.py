@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.values import RANKS, Value
+from skyfarer.oap.query import limits
 from skyfarer.oap.query.durations import Duration, Window
+from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.expressions import reading
 from skyfarer.oap.query.expressions.arithmetic import mean, whole
 from skyfarer.oap.query.expressions.catalogue import Catalogue, Derived
@@ -74,7 +76,9 @@ class StoredValues:
         self, name: str, entity_id: str | None, labels: Sequence[str], duration: Duration
     ) -> list[Line]:
         """By label; without `labels` those that have a value. Of labels that are mere indexes, and
-        of what does not exist, every one that is asked for."""
+        of what does not exist, every one that is asked for. QueryError for too many."""
+        if len(labels) > limits.LINES_MAX:
+            raise QueryError(f"{len(labels)} labels are more than the {limits.LINES_MAX} allowed")
         of, window = self.find(name), duration.window(self._zone)
         if of is None or entity_id is None:
             return [_line(label, {}, _id(of, entity_id), window) for label in labels]
@@ -82,6 +86,7 @@ class StoredValues:
         tables = {bucket: value for bucket, value in found.items() if isinstance(value, Mapping)}
         written = {label for table in tables.values() for label in table}
         chosen = _chosen(of, written, [label for label in labels if label])
+        reading.check_few(of, len(chosen), window)
         return [
             _line(label, {b: t[key] for b, t in tables.items() if key in t}, entity_id, window)
             for label, key in sorted(chosen.items())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 import httpx
@@ -15,11 +16,15 @@ from contracts import log_contract
 from contracts.storage_contract import NOON, batch, delta, segment
 from oap.query.conftest import NOW_MS, PLAN, ZONE
 from skyfarer.base.errors import RetryableError
+from skyfarer.oap.core.deadline import LateError, within
 from skyfarer.oap.core.logs import LogCondition
+from skyfarer.oap.core.traces import StoredSegment
 from skyfarer.oap.query import QueryServer, limits
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.oap.storage.embedded.searching import bounded
 from skyfarer.oap.storage.postgresql import PostgresStorage
+from skyfarer.oap.storage.postgresql.copying import Cursor
+from skyfarer.oap.storage.postgresql.searching import Search
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.clock import HandClock
@@ -89,6 +94,33 @@ def test_a_search_of_postgresql_that_stalls_is_ended_there_and_told_while_ingest
         storage.stop()
 
 
+def test_a_read_of_postgresql_has_no_more_time_than_whoever_asked(postgresql: Server) -> None:
+    storage, clock = PostgresStorage(postgresql.space(), read_timeout_s=10.0), HandClock(0)
+    storage.start(ZONE)
+    try:
+        with within(30.0, clock):
+            assert [timeout(storage._reading), timeout(storage._looking_up)] == ["10s", "10s"]
+            clock.seconds = 27.5
+            assert [timeout(storage._reading), timeout(storage._looking_up)] == ["2500ms"] * 2
+            with storage._reading() as cursor:
+                (row,) = Search(cursor, 10.0).rows(
+                    "SELECT current_setting('statement_timeout')", {}
+                )
+                assert int(row[0].removesuffix("ms").removesuffix("s")) <= 2500
+            clock.seconds = 30.0
+            with pytest.raises(LateError):
+                storage.services(None)
+        assert timeout(storage._looking_up) == "10s", "the next one is not cut short"
+    finally:
+        storage.stop()
+
+
+def timeout(reading: Callable[[], AbstractContextManager[Cursor]]) -> str:
+    with reading() as cursor:
+        (row,) = cursor.execute("SELECT current_setting('statement_timeout')").fetchall()
+    return str(row[0])
+
+
 def counted(server: Server, query: str) -> int:
     with server.connect("postgres") as connection:
         (row,) = connection.execute(query).fetchall()
@@ -105,6 +137,43 @@ def test_a_search_of_the_embedded_storage_is_interrupted_and_others_go_on(tmp_pa
         storage.apply(batch(0, 1, [segment("a", NOON, trace_id="t")]))
         assert len(storage.trace("t", 9, 9_999)) == 1
     finally:
+        storage.stop()
+
+
+class StallingStorage(EmbeddedStorage):
+    """Any trace takes for ever to be found."""
+
+    def trace(self, trace_id: str, segments_max: int, bytes_max: int) -> list[StoredSegment]:
+        cursor = self._cursor()
+        with bounded(cursor, READ_TIMEOUT_S):
+            cursor.execute(ENDLESS).fetchall()
+        raise AssertionError("it came to an end")
+
+
+def test_a_search_of_the_embedded_storage_that_stalls_is_told_while_ingest_goes_on(
+    tmp_path,
+) -> None:
+    storage, health = StallingStorage(), Health()
+    storage.start(tmp_path / "skyfarer.duckdb", ZONE)
+    storage.apply(batch(0, 1, [segment("a", trace_id="t")], [delta()]))
+    health.started()
+    server = QueryServer(
+        *(socket.create_server(("127.0.0.1", 0)), storage, MemoryReader().ledger, health),
+        *(Registry(), HandClock(NOW_MS), ZONE),
+        plan=PLAN,
+    )
+    server.start()
+    try:
+        with ThreadPoolExecutor(1) as crowd:
+            query = '{ queryTrace(traceId: "t") { spans { traceId } } }'
+            asked = crowd.submit(asking, server.port, query)
+            storage.apply(batch(1, 2, logs=log_contract.told(1, [log_contract.log("meanwhile")])))
+            (error,) = asked.result(120)["errors"]
+        assert error["message"].startswith(f"storage was searched for {READ_TIMEOUT_S:g} s")
+        assert storage.applied("queue-a") == 2
+        assert asking(server.port, "{ listServices { name } }")["data"], "others go on"
+    finally:
+        server.stop(5)
         storage.stop()
 
 

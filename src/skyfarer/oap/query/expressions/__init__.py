@@ -24,7 +24,7 @@ from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.expressions.catalogue import Catalogue
 from skyfarer.oap.query.expressions.checker import Checker
 from skyfarer.oap.query.expressions.evaluator import Evaluator
-from skyfarer.oap.query.expressions.parser import parse
+from skyfarer.oap.query.expressions.parser import parsed
 from skyfarer.oap.query.expressions.problems import Mistake, UnknownMetric
 from skyfarer.oap.query.expressions.question import Question
 from skyfarer.oap.query.expressions.results import UNKNOWN, Result, ResultType
@@ -44,7 +44,7 @@ class Expressions:
         duration.window(self._zone)
         question = Question(self._reader, self._catalogue, entity, duration, self._zone)
         try:
-            tree = parse(expression)
+            tree = parsed(expression)
             Checker(self._catalogue).type_of(tree)
             return Evaluator(question).evaluate(tree)
         except UnknownMetric as unknown:
@@ -55,6 +55,6 @@ class Expressions:
     def type_of(self, expression: str) -> ResultType:
         """As far as it can be told without reading; UNKNOWN for what is no expression."""
         try:
-            return Checker(self._catalogue).type_of(parse(expression))
+            return Checker(self._catalogue).type_of(parsed(expression))
         except Mistake:
             return ResultType.UNKNOWN

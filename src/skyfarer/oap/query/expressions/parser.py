@@ -6,6 +6,8 @@ much it has is bounded here, so that nothing that walks the tree later can run o
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from skyfarer.base.binding import nearest
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.expressions.calls import FUNCTIONS, Calls
@@ -29,6 +31,16 @@ def parse(text: str) -> Expression:
     if parser.now.kind is not Kind.END:
         raise parser.expected("an operator, or the end of the expression,")
     return found
+
+
+@lru_cache(limits.EXPRESSIONS_REMEMBERED_MAX)
+def _remembered(text: str) -> Expression:
+    return parse(text)
+
+
+def parsed(text: str) -> Expression:
+    """As `parse`, which pages ask for again and again: trees are never changed."""
+    return _remembered(text) if len(text) <= limits.EXPRESSION_REMEMBERED_CHARS_MAX else parse(text)
 
 
 class _Parser(Calls):

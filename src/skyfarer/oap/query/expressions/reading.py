@@ -71,15 +71,20 @@ def series(
     tables = {bucket: value for bucket, value in found.items() if isinstance(value, Mapping)}
     written = in_order({label for table in tables.values() for label in table})
     taken = [(label, labels) for label in written if takes(labels := labels_of(label))]
-    if len(taken) * len(window.points) > limits.EXPRESSION_VALUES_MAX:
-        raise QueryError(
-            f"{of.name} has {len(taken)} labels at {len(window.points)} points, more than "
-            f"{limits.EXPRESSION_VALUES_MAX} values; choose labels or ask for a shorter duration"
-        )
+    check_few(of, len(taken), window)
     return tuple(
         _one(labels, {b: table[label] for b, table in tables.items() if label in table}, window)
         for label, labels in taken
     )
+
+
+def check_few(of: Derived, labels: int, window: Window) -> None:
+    """QueryError when they are too many to be shown."""
+    if labels * len(window.points) > limits.EXPRESSION_VALUES_MAX:
+        raise QueryError(
+            f"{of.name} has {labels} labels at {len(window.points)} points, more than "
+            f"{limits.EXPRESSION_VALUES_MAX} values; choose labels or ask for a shorter duration"
+        )
 
 
 def _one(labels: Labels, found: Values, window: Window) -> Series:

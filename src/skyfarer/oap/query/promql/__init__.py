@@ -9,12 +9,13 @@ Must never: be more than a bridge. What expressions cannot do is not done here e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Final, TypeAlias, TypeVar
 
 from skyfarer import __version__
 from skyfarer.base.clock import Clock
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query.durations import Duration
@@ -24,7 +25,7 @@ from skyfarer.oap.query.expressions.problems import Mistake
 from skyfarer.oap.query.expressions.results import Result
 from skyfarer.oap.query.promql import answers, entities, traffic
 from skyfarer.oap.query.promql.evaluator import Evaluator
-from skyfarer.oap.query.promql.parser import parse, selector
+from skyfarer.oap.query.promql.parser import NAME, parse, selector
 from skyfarer.oap.query.promql.syntax import Node, Selector
 from skyfarer.oap.query.promql.times import LOOKBACK_S, between, seconds
 
@@ -60,6 +61,8 @@ class Prometheus:
             "series": self.series,
             "labels": self.labels,
             "metadata": self.metadata,
+            "query_exemplars": lambda _: [],
+            "rules": lambda _: {"groups": []},
             "status/buildinfo": self.build,
         }
 
@@ -100,13 +103,34 @@ class Prometheus:
         return list(dict.fromkeys(found if names else entities.GENERAL))[: _limit(asked)]
 
     def label_values(self, name: str, asked: Parameters) -> list[str]:
-        if name == "__name__":
+        if name == NAME:
             metrics = [one.name for one in self._catalogue if isinstance(one, Derived)]
             return [*metrics, *traffic.LABELS]
         if not asked.get("match[]") and name in ("layer", "dest_layer"):
             return [layer.name for layer in Layer if layer is not Layer.UNDEFINED]
-        found = (one.get(name) for one in self.series(asked)) if asked.get("match[]") else ()
-        return list(dict.fromkeys(value for value in found if value is not None))
+        found: Iterable[str | None] = ()
+        for text in asked.get("match[]", ()):
+            found = [*found, *self._values(name, _read(selector, text), asked)]
+        return list(dict.fromkeys(value for value in found if value is not None))[: _limit(asked)]
+
+    def _values(self, name: str, of: Selector, asked: Parameters) -> list[str | None]:
+        """A metric of which not all labels are told has the entities that could have it: so a
+        client fills its lists one after another."""
+        told, metric = {one.key for one in of.matchers}, self._catalogue.find(of.name)
+        listed = traffic.OF.get(name)
+        if not isinstance(metric, Derived) or told.issuperset(entities.LABELS[metric.kind]):
+            return [one.get(name) for one in self._series(of, asked)]
+        if name == "layer":
+            return [layer.name for layer in Layer if layer is not Layer.UNDEFINED]
+        if listed is None or name not in entities.LABELS[metric.kind]:
+            return []
+        known = traffic.LABELS[listed]
+        if missing := [label for label in known[:-1] if label not in told]:
+            raise QueryError(f"the values of {name} need the labels {', '.join(missing)}")
+        matchers = tuple(one for one in of.matchers if one.key in known)
+        return [
+            one.get(name) for one in self._series(Selector(listed, matchers, None, of.place), asked)
+        ]
 
     def metadata(self, asked: Parameters) -> dict[str, Any]:
         wanted, limit = asked.get("metric", [""])[0], _limit(asked, len(list(self._catalogue)))
@@ -123,6 +147,7 @@ class Prometheus:
         return _read(evaluator.evaluate, node)
 
     def _series(self, of: Selector, asked: Parameters) -> list[dict[str, str]]:
+        left_s()  # names may be known without a read
         end_s = min(self._time(asked, "end"), self._clock.now_ms() / 1000 + DAY_S)
         start_s = self._time(asked, "start") if "start" in asked else end_s - LOOKBACK_S
         span = between(max(start_s, end_s - LISTED_DAYS * DAY_S), end_s, self._zone)

@@ -1,6 +1,7 @@
 """The HTTP door of PromQL, under /prometheus/api/v1: GET with a query, POST with a form.
 
     query  query_range  series  labels  label/<name>/values  metadata  status/buildinfo
+    rules  query_exemplars  (there are none)
 
 Answers are Prometheus': `{"status": "success", "data"}`, or 400 with `{"status": "error",
 "errorType": "bad_data", "error"}`; 503 where storage cannot answer now.
@@ -19,6 +20,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skyfarer.base.errors import SkyfarerError
+from skyfarer.oap.core import deadline
+from skyfarer.oap.query import limits
 from skyfarer.oap.query.counting import Counting
 from skyfarer.oap.query.errors import QueryError
 from skyfarer.oap.query.promql import Parameters, Prometheus
@@ -59,7 +62,8 @@ class _Answering:
         self, operation: str, call: Callable[[str, Parameters], Any]
     ) -> Callable[[Request], Awaitable[Response]]:
         def counted(name: str, asked: Parameters) -> Any:
-            with self._counting.of(operation):
+            time = deadline.within(limits.ANSWER_S_MAX, self._counting.clock)
+            with self._counting.of(operation), time:
                 return call(name, asked)
 
         async def endpoint(http: Request) -> Response:

@@ -17,6 +17,8 @@ from skyfarer.oap.query.expressions.problems import Mistake
 from skyfarer.oap.query.expressions.syntax import COMPARISONS, PRODUCTS, SUMS
 from skyfarer.oap.query.promql.syntax import Aggregate, Binary, Matcher, Node, Scalar, Selector
 
+NAME: Final = "__name__"
+"""The label that has the name of the metric."""
 _ROWS: Final = (COMPARISONS, SUMS, PRODUCTS)
 _MATCHES: Final = ("=", "!=", "=~", "!~")
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -113,19 +115,36 @@ class _Parser(Cursor):
         return names, by
 
     def _selector(self) -> Selector:
+        place, name = self.now.place, self._name()
+        matchers = self._matchers() if self.at("{") else []
+        for one in [one for one in matchers if one.key == NAME]:
+            if one.operator != "=" or name:
+                raise Mistake(one.place, f"a metric is named once, by its name or by {NAME}=")
+            name = one.value
+            matchers.remove(one)
+        if not name:
+            raise Mistake(place, f"a selector needs the name of a metric, or {NAME}=")
+        range_s = self._range_s() if self.at("[") else None
+        return Selector(name, tuple(matchers), range_s, place)
+
+    def _name(self) -> str:
+        if self.at("{"):
+            return ""
         name = self.name("a metric, a number, or one of sum, avg, min, max")
         if self.at("("):
             raise Mistake(name.place, f"there is no function {name}; there are sum, avg, min, max")
-        matchers: list[Matcher] = []
-        if self.at("{"):
-            self.advance()
-            while not self.at("}"):
-                if matchers:
-                    self.sign(",")
-                matchers.append(self._matcher())
-            self.advance()
-        range_s = self._range_s() if self.at("[") else None
-        return Selector(name.text, tuple(matchers), range_s, name.place)
+        return name.text
+
+    def _matchers(self) -> list[Matcher]:
+        """A comma may stand behind the last."""
+        self.sign("{")
+        found: list[Matcher] = []
+        while not self.at("}"):
+            found.append(self._matcher())
+            if not self.at("}"):
+                self.sign(",")
+        self.advance()
+        return found
 
     def _matcher(self) -> Matcher:
         key = self.name("the name of a label")

@@ -25,12 +25,15 @@ LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "instance_traffic": ("layer", "service", "service_instance"),
     "endpoint_traffic": ("layer", "service", "endpoint"),
 }
+OF: Final = {names[-1]: name for name, names in LABELS.items()}
+"""Of a label what lists its values."""
 _SCOPES: Final = {
     "service_traffic": "Service",
     "instance_traffic": "ServiceInstance",
     "endpoint_traffic": "Endpoint",
 }
 _EXTRA: Final = ("limit", "keyword")
+_LIMIT_DIGITS_MAX: Final = 6
 
 
 class Traffic:
@@ -49,8 +52,7 @@ class Traffic:
         for matcher in of.matchers:
             if matcher.key == last:
                 names = _matching(names, matcher)
-        written = found.get("limit", "")
-        bound = min(limit, int(written)) if written.isdecimal() else limit
+        bound = min(limit, _number(found.get("limit", ""), limit))
         shared = {key: found[key] for key in LABELS[of.name][:-1]}
         head = {"__name__": of.name, **shared, "scope": _SCOPES[of.name]}
         return [{**head, last: name} for name in names[:bound]]
@@ -65,6 +67,12 @@ class Traffic:
         keyword = found.get("keyword", "")
         endpoints = self._reader.endpoints(service_id, keyword, limits.ENDPOINTS_MAX, between)
         return [one.name for one in endpoints]
+
+
+def _number(written: str, unless_told: int) -> int:
+    """One of more digits bounds nothing that is not bounded already."""
+    told = written.isdecimal() and len(written) <= _LIMIT_DIGITS_MAX
+    return int(written) if told else unless_told
 
 
 def _check(of: Selector, last: str) -> None:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import duckdb
 
 from skyfarer.base.errors import RetryableError
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.events import EventCondition
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
@@ -28,8 +29,9 @@ _DEADLINES: Final = Deadlines()
 
 @contextmanager
 def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S) -> Iterator[None]:
-    """Ends what the cursor does when its time is over, as RetryableError. All it reads is of one
-    `snapshot`: a day that is dropped meanwhile is still there for it."""
+    """Ends what the cursor does when its time is over, or that of whoever asked, as RetryableError.
+    All it reads is of one `snapshot`: a day that is dropped meanwhile is still there for it."""
+    timeout_s = left_s(timeout_s)
     try:
         with _DEADLINES.within(timeout_s, cursor.interrupt), snapshot(cursor):
             yield
@@ -37,7 +39,7 @@ def bounded(cursor: duckdb.DuckDBPyConnection, timeout_s: float = READ_TIMEOUT_S
         if not isinstance(error.__cause__, duckdb.InterruptException):
             raise
         raise RetryableError(
-            f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
+            f"storage was searched for {timeout_s:.3g} s without an end; ask for a shorter time"
         ) from error.__cause__
 
 

@@ -22,6 +22,7 @@ from psycopg_pool import ConnectionPool
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.capabilities import Capability
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.storage import METADATA_ROWS_MAX
 from skyfarer.oap.storage.postgresql import (
     aliases,
@@ -39,6 +40,7 @@ from skyfarer.oap.storage.postgresql.folding import FOLD_S, Folding
 from skyfarer.oap.storage.postgresql.inventory import Inventories
 from skyfarer.oap.storage.postgresql.parked import ParkedTables
 from skyfarer.oap.storage.postgresql.reads import Reads
+from skyfarer.oap.storage.postgresql.searching import bound_to
 from skyfarer.oap.storage.postgresql.tasks import AgentTables
 from skyfarer.oap.storage.postgresql.templates import SavedTemplates
 from skyfarer.oap.storage.postgresql.upgrading import upgrade
@@ -150,20 +152,28 @@ class PostgresStorage(
 
     @contextmanager
     def _reading(self) -> Iterator[Cursor]:
-        """A cursor on one snapshot; only for reading, ended after `read_timeout_s`."""
+        """A cursor on one snapshot; only for reading, ended after `read_timeout_s`, or when the
+        time of whoever asked is over."""
         if self._readers is None:
             raise PermanentError("the storage is not started")
+        timeout_s = left_s(self._read_timeout_s)
         with (
-            told_of_reading(self._read_timeout_s),
-            self._readers.connection() as connection,
+            told_of_reading(timeout_s),
+            self._readers.connection(min(timeout_s, POOL_S)) as connection,
             connection.cursor(binary=True) as cursor,
         ):
+            if timeout_s < self._read_timeout_s:
+                bound_to(cursor, timeout_s)
             yield cursor
 
     @contextmanager
     def _looking_up(self) -> Iterator[Cursor]:
         """As `_reading`, but each statement has a snapshot of its own: two ways to the server and
         back are saved, which is much for what is found at once."""
+        if left_s(self._read_timeout_s) < self._read_timeout_s:
+            with self._reading() as cursor:  # whose time can be told to a transaction alone
+                yield cursor
+            return
         if self._readers is None:
             raise PermanentError("the storage is not started")
         with told_of_reading(self._read_timeout_s), self._readers.connection() as connection:

@@ -53,7 +53,7 @@ def told_of_reading(timeout_s: float) -> Iterator[None]:
         cause = error.__cause__
         if isinstance(cause, errors.QueryCanceled):
             raise RetryableError(
-                f"storage was searched for {timeout_s:g} s without an end; ask for a shorter time"
+                f"storage was searched for {timeout_s:.3g} s without an end; ask for a shorter time"
             ) from cause
         if isinstance(cause, errors.UndefinedTable):
             raise RetryableError("a day expired while it was read; ask again") from cause

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.events import EventCondition
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.traces import TraceCondition
@@ -33,16 +34,21 @@ class Search:
     def __init__(self, cursor: Cursor, timeout_s: float) -> None:
         self.cursor = cursor
         self._timeout_s = timeout_s
-        self._end_s = time.monotonic() + timeout_s
+        self._end_s = time.monotonic() + left_s(timeout_s)
 
     def rows(
         self, statement: str, values: Mapping[str, object], prepare: bool = False
     ) -> list[Row]:
-        left_s = self._end_s - time.monotonic()
-        if self._timeout_s - left_s > _NOTICED * self._timeout_s:
-            left_ms = max(int(left_s * _SECOND_MS), 1)
-            self.cursor.execute(f"SET LOCAL statement_timeout = {left_ms}")
+        remaining_s = self._end_s - time.monotonic()
+        if self._timeout_s - remaining_s > _NOTICED * self._timeout_s:
+            bound_to(self.cursor, remaining_s)
         return self.cursor.execute(statement, values, prepare=prepare).fetchall()
+
+
+def bound_to(cursor: Cursor, timeout_s: float) -> None:
+    """Every statement from here on, within its transaction."""
+    timeout_ms = max(int(timeout_s * _SECOND_MS), 1)
+    cursor.execute(f"SET LOCAL statement_timeout = {timeout_ms}")
 
 
 def asked(
