@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
+from skyfarer.oap.core.slow import Slow
 
 TEXT_CHARS_MAX = 200
 ROW_ID_CHARS_MAX = 512
 JSON_CHARS_MAX = 50_000
+SEGMENT: Final = "segment"
+LOG: Final = "log"
+EVENT: Final = "event"
+RECORDS: Final = frozenset({SEGMENT, LOG, EVENT, *(slow.value for slow in Slow)})
+"""The streams beside metrics that can be left out: nothing is stored of them, and all else is made
+as ever."""
 
 
 class Processor(Enum):
