@@ -38,6 +38,11 @@ class Metrics:
         self._aliases: pa.Table | None = None
         self._query: AnalysedOnce | None = None
 
+    @property
+    def disabled(self) -> frozenset[str]:
+        """The streams that nothing is to be stored of."""
+        return self._whole.disabled
+
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
         """What traces say, by source. Blocks for one job of Spark's."""
         return self.collected(self.frame(rows, aliases))
