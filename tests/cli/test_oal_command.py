@@ -38,6 +38,33 @@ def test_mistakes_of_all_files_are_listed_and_the_code_is_2(
     ]
 
 
+def test_a_name_that_is_shipped_is_taken_as_it_would_be_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.oal"
+    mine.write_text("service_cpm = from(Service.*).count();\ndisable(service_apdex);\n")
+    assert main(["oal", "check", str(mine)]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"{mine}:1:1: 'service_cpm' is defined already, at core.oal:")
+
+
+def test_a_file_that_only_disables_has_no_metric(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.oal"
+    mine.write_text("disable(service_apdex);\ndisable(top_n_database_statement);\n")
+    assert main(["oal", "check", str(mine)]) == 0
+    mine.write_text("disable(service_apdx);\ndisable(top_n_database_statment);\n")
+    assert main(["oal", "check", str(mine)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "0 metrics\n"
+    assert err.splitlines() == [
+        f"{mine}:1:9: there is no stream 'service_apdx'; did you mean 'service_apdex'?",
+        f"{mine}:2:9: there is no stream 'top_n_database_statment';"
+        " did you mean 'top_n_database_statement'?",
+    ]
+
+
 def test_a_file_that_cannot_be_read_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

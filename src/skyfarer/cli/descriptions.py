@@ -236,8 +236,9 @@ examples:
 """
 
 OAL_CHECK_ABOUT = """\
-Reads the files together and says where they are wrong: file, line, column, one sentence each. Exit
-code 0 with the number of metrics when they make sense, 2 when not.
+Reads the files together, beside those that are shipped, and says where they are wrong: file, line,
+column, one sentence each. Exit code 0 with the number of metrics they define when they make sense,
+2 when not.
 """
 
 OAL_EXPLAIN_ABOUT = """\

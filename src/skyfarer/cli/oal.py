@@ -52,13 +52,14 @@ def add_oal(commands: Commands[Parser]) -> None:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from skyfarer.oap.oal.compiler import compile_texts, listed
+    from skyfarer.oap.oal.compiler import compile_texts, listed, shipped
 
-    compiled = compile_texts([_read(file) for file in parsed.files])
+    beside = compile_texts(shipped())
+    compiled = compile_texts([*shipped(), *map(_read, parsed.files)])
     if compiled.problems:
         print(listed(compiled.problems), file=sys.stderr)
         return USAGE_ERROR
-    number = len(compiled.metrics)
+    number = len(compiled.defined - beside.defined)
     print(f"{number} metric{'' if number == 1 else 's'}")
     return 0
 

@@ -86,6 +86,14 @@ MISTAKES = [
         "a = from(Service.*).filter(type == MQ).cpm();",
         "1:36: a value: a number, a text in quotes, ",
     ),
+    (
+        "\ndisable(segmnt);",
+        "2:9: there is no stream 'segmnt'; did you mean 'segment'?",
+    ),
+    (
+        "disable(zipkin);",
+        "1:9: there is no stream 'zipkin'; name a metric or one of: event, log, segment, top_n_c",
+    ),
     ("disable(5);", "1:9: the name of a stream is expected here, not '5'"),
     ("5 = from(Service.*).cpm();", "1:1: the name of a metric, or disable(...) is expected here, "),
     (
@@ -127,7 +135,7 @@ def test_every_statement_that_is_wrong_is_named_and_the_others_are_planned() -> 
 
 
 def test_the_rest_of_a_wrong_statement_ends_at_its_end_not_at_a_text_like_it() -> None:
-    assert len(problems('a = from(Service.*)cpm().filter(name == ";") x; disable(b);')) == 1
+    assert len(problems('a = from(Service.*)cpm().filter(name == ";") x; disable(log);')) == 1
 
 
 def test_a_metric_defined_in_two_files_is_a_mistake_of_the_second() -> None:

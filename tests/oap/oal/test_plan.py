@@ -176,6 +176,10 @@ def test_a_disabled_metric_is_left_out_whichever_file_says_so() -> None:
         assert plan.disabled == {"b", "segment"}
 
 
+def test_a_shipped_metric_may_be_disabled_where_its_file_is_not_used() -> None:
+    assert plan_of([Text("a.oal", "disable(service_apdex);")]).disabled == {"service_apdex"}
+
+
 def test_an_empty_text_is_an_empty_plan() -> None:
     assert printed("// nothing\n") == ""
 

@@ -15,6 +15,7 @@ from skyfarer.oap.oal.values import value_of
 
 TEXT = """
     long_avg = from(Service.latency).longAvg();
+    avg = from(Service.latency).avg();
     double_avg = from(Service.latency).doubleAvg();
     sum = from(Service.latency).sum();
     count = from(Service.*).count();

@@ -18,6 +18,7 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.oal.compiler import Text, plan_of
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
@@ -116,7 +117,11 @@ class Bench:
     """A queue, a storage and the sink between them."""
 
     def __init__(
-        self, directory: Path, spark: SparkSession, settings: AnalysisSettings = SETTINGS
+        self,
+        directory: Path,
+        spark: SparkSession,
+        settings: AnalysisSettings = SETTINGS,
+        plan: Plan = PLAN,
     ) -> None:
         alike = replace(settings, kept=SETTINGS.kept, sampling=SETTINGS.sampling)
         self._spark = spark
@@ -137,7 +142,7 @@ class Bench:
             self.inventories,
             self.reader,
             self.consumer,
-            METRICS if alike == SETTINGS else Metrics(PLAN, settings),
+            METRICS if alike == SETTINGS and plan is PLAN else Metrics(plan, settings),
             settings,
             self.registry,
             self.clock,

@@ -35,6 +35,13 @@ class Row(NamedTuple):
     detect_point: str = ""
 
     @property
+    def tls(self) -> tuple[object, ...] | None:
+        """Of a relation of services that was secured: the key of that beside its own."""
+        number = {"mTLS": 142, "TLS": 130}.get(self.attributes.get("tlsMode", ""))
+        related = self.source.endswith("ServiceRelation")
+        return self._replace(component=number).key if related and number else None
+
+    @property
     def key(self) -> tuple[object, ...]:
         """What is added up together."""
         ends = self.from_service, self.from_instance, self.component, self.detect_point
@@ -129,7 +136,7 @@ def _tcp(one: Any) -> Iterator[Row]:
         yield Row("TCPService", one.startTime, dest, "", "", told)
         if instance:
             yield Row("TCPServiceInstance", one.startTime, dest, instance, "", told)
-    yield from _between("TCPService", one, told, 0)
+    yield from _between("TCPService", one, told | {"componentId": 110}, 110)
 
 
 def _between(kind: str, one: Any, told: dict[str, Any], component: int) -> Iterator[Row]:
@@ -317,7 +324,7 @@ def _mesh(random: Random, now_ms: int) -> tuple[int, Message]:
             [("a", "a-1"), ("a", ""), ("", "")]
         )
         one.destServiceName, one.destServiceInstance = "b", random.choice(["b-1", ""])
-        one.tlsMode = random.choice(["", "mTLS"])
+        one.tlsMode = random.choice(["", "NONE", "TLS", "mTLS"])
         if metrics is told.httpMetrics.metrics:
             one.endpoint, one.status = random.choice(["/x", "/y"]), random.random() < 0.7
             one.protocol = random.randrange(3)

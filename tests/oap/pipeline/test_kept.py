@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from oap.pipeline.bench import BUCKET, NOON, Bench, Calls
+from oap.pipeline.bench import BUCKET, NOON, PLAN, Bench, Calls
+from skyfarer.oap.core import ids
 from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
+from skyfarer.oap.oal.compiler import Text, plan_of
+from skyfarer.oap.pipeline.analysis.entry import records
 from skyfarer.oap.pipeline.analysis.kept import TAGS_MAX, KeptSettings, failed, found_by
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.slow import SlowSettings
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
-from skyfarer.wire.messages import KeyStringValuePair, SegmentObject, SpanObject
+from skyfarer.wire.messages import KeyStringValuePair, SegmentObject, SpanObject, event, log
+from skyfarer.wire.rpc import Kind
 
 KEYS = ("http.method", "db.type", "mq.queue")
 SETTINGS = AnalysisSettings(
@@ -184,3 +189,41 @@ def test_slow_statements_and_commands_are_kept_of_whom_they_asked(
 def _readable(entity_id: str) -> str:
     name, _, flag = entity_id.partition(".")
     return f"{b64decode(name).decode()}.{flag}"
+
+
+def test_only_what_is_slow_for_its_own_type_is_told_to_the_driver(sampling_bench: Bench) -> None:
+    """Nearly all of these took longer than the lowest threshold, that of a cache."""
+    sampling_bench.append(segment_of("s", *SLOW))
+    kept = KeptSettings(slow=THRESHOLDS)
+    told = records(sampling_bench.batch(0, 1), SETTINGS.naming, kept).toArrow()
+    (spans,) = told["slow"].to_pylist()
+    assert [(one["span_id"], one["what"]) for one in spans] == [
+        *((1, "DATABASE"), (3, "DATABASE"), (7, "CACHE_READ"), (9, "CACHE_WRITE")),
+    ]
+
+
+def test_of_a_disabled_stream_nothing_is_stored_and_all_else_is(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    off = "disable(top_n_database_statement); disable(segment); disable(log); disable(event);"
+    plan = replace(PLAN, disabled=plan_of([Text("off.oal", off)]).disabled)
+    settings = AnalysisSettings(kept=KeptSettings(slow=THRESHOLDS))
+    bench = Bench(tmp_path, spark, settings, plan)
+    bench.start(tmp_path / "skyfarer.duckdb")
+    bench.append(segment_of("s", CALM, *SLOW))
+    bench.keep(Kind.LOG, log.LogData(timestamp=NOON, service="writer"))
+    bench.keep(Kind.EVENT, event.Event(uuid="u", name="Start", layer="GENERAL", startTime=NOON))
+    bench.apply()
+    bench.append(segment_of("s", CALM))
+    bench.apply()
+    between = (20261115120000, 20261115120000)
+    found = {one: len(bench.storage.slowest(one, None, between, 99)) for one in Slow}
+    there = bench.storage._cursor().execute("SHOW TABLES").fetchall()
+    progress, calls = bench.progress(), bench.calls(entity=ids.service_id("s"))
+    heard = [one.name for one in bench.storage.services(None)]
+    bench.stop()
+    assert found == {one: len(some) for one, some in FOUND.items()} | {Slow.DATABASE: 0}
+    assert not [name for (name,) in there if name.startswith(("segment_2", "log_2", "event_2"))]
+    assert calls == {BUCKET: Calls(1, 10, 0)}
+    assert "writer" in heard
+    assert progress == Applied(4, 3, {"duplicate": 1})

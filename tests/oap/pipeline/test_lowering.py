@@ -24,6 +24,7 @@ from skyfarer.oap.pipeline.lowering import lowered
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics_plan.txt"
 EVERYTHING = """
 every_double = from(Service.latency).doubleAvg();
+every_avg = from(Endpoint.latency).filter(status == true).avg();
 every_max = from(Endpoint.latency).filter(latency < 0).max();
 every_min = from(Endpoint.latency).filter(latency in [9, 10, 99]).min();
 every_increase = from(Endpoint.latency).increase();

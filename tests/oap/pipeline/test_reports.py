@@ -20,7 +20,7 @@ from skyfarer.oap.core.entities import DetectPoint as Seen
 from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.oap.core.storage import Applied, Deltas
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
-from skyfarer.oap.oal.interpreter import accumulate
+from skyfarer.oap.oal.interpreter import accumulate, merge
 from skyfarer.oap.oal.values import value_of
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.segments import one_form
@@ -65,6 +65,8 @@ def interpreted(given: list[tuple[int, Message]]) -> dict[tuple[object, ...], di
     for kind, message in given:
         for row in meaning(kind, message):
             groups[row.key].append(row)
+            if row.tls is not None:
+                groups[row.tls]
     plans = {one.source: one for one in PLAN.sources}
     return {
         key: dict(accumulate(plans[str(key[0])], [*map(_read, rows)]))
@@ -88,13 +90,14 @@ def found_in(deltas: dict[str, Deltas]) -> dict[tuple[object, ...], dict[str, ob
         *("minute", "service", "instance", "endpoint"),
         *("from_service", "from_instance", "component", "detect_point"),
     )
-    return {
-        (source, *(row[name] for name in names)): {
-            column: row[column] for column in one.merges if row[column] is not None
-        }
-        for source, one in deltas.items()
-        for row in one.rows.to_pylist(maps_as_pydicts="strict")
-    }
+    plans = {one.source: one for one in PLAN.sources}
+    found: dict[tuple[object, ...], dict[str, object]] = {}
+    for source, one in deltas.items():
+        for row in one.rows.to_pylist(maps_as_pydicts="strict"):
+            key = (source, *(row[name] for name in names))
+            told = {column: row[column] for column in one.merges if row[column] is not None}
+            found[key] = dict(merge(plans[source], found.get(key, {}), told))
+    return found
 
 
 def test_random_reports_through_spark_are_what_the_interpreter_makes_of_them(bench: Bench) -> None:
@@ -213,6 +216,28 @@ def test_a_label_that_is_no_text_leaves_its_meter_counted(bench: Bench) -> None:
     bench.writer.append(Kind.METER, [told.SerializeToString().replace(b"?", b"\xc3")])
     bench.apply()
     assert bench.progress() == Applied(1, 1, {})
+
+
+def test_a_relation_is_also_known_by_how_its_calls_were_secured(bench: Bench) -> None:
+    told = mesh.ServiceMeshMetrics()
+    for number, mode in enumerate(["mTLS", "", "TLS", "NONE", "mTLS"]):
+        one = told.httpMetrics.metrics.add(startTime=NOON, tlsMode=mode)
+        one.sourceServiceName, one.destServiceName = f"web-{number % 3}", "shop"
+        one.detectPoint, one.latency = DetectPoint.client, 30
+    over_tcp = mesh.ServiceMeshMetrics()
+    one = over_tcp.tcpMetrics.metrics.add(startTime=NOON, tlsMode="TLS")
+    one.sourceServiceName, one.destServiceName = "web-3", "shop"
+    bench.keep(Kind.MESH_METRICS, told, over_tcp)
+    bench.apply()
+    found = bench.storage.relations(
+        Entity.SERVICE_RELATION, Seen.CLIENT, BUCKET, BUCKET, [ids.service_id("shop")]
+    )
+    assert {one.source_id: one.components for one in found} == {
+        ids.service_id("web-0"): (49, 142),
+        ids.service_id("web-1"): (49, 142),
+        ids.service_id("web-2"): (49, 130),
+        ids.service_id("web-3"): (110, 130),
+    }
 
 
 def test_a_mesh_adds_to_what_traces_say_and_draws_the_same_map(bench: Bench) -> None:

@@ -29,6 +29,7 @@ PLAN = plan_of(
             "ranked.oal",
             """
             r_long_avg = from(Service.latency).longAvg();
+            r_avg = from(Service.latency).avg();
             r_double_avg = from(Service.latency).doubleAvg();
             r_sum = from(Service.latency).sum();
             r_count = from(Service.*).count();

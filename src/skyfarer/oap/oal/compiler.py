@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from importlib import resources
 
+from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
+from skyfarer.oap.core.streams.records import OPTIONAL
 from skyfarer.oap.oal.checker import Checked, check
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.oap.oal.parser import parse
 from skyfarer.oap.oal.plan import Accumulator, Metric, Plan, SourcePlan
 from skyfarer.oap.oal.problems import OalMistake, Place, Problem
+from skyfarer.oap.oal.syntax import Disable
 
 PROBLEMS_SHOWN_MAX = 50
 
@@ -26,10 +29,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The plan has everything that is right; only without problems is it what was meant."""
+    """The plan has everything that is right; only without problems is it what was meant. `defined`
+    are the names of all metrics, also of those that are disabled."""
 
     plan: Plan
     problems: tuple[Problem, ...]
+    defined: frozenset[str] = frozenset()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -44,15 +49,16 @@ def shipped() -> tuple[Text, ...]:
 
 
 def compile_texts(texts: Iterable[Text]) -> Compiled:
-    """`disable` concerns the metrics of every text, whichever comes first."""
+    """`disable` concerns the metrics of every text, whichever comes first, and may name a shipped
+    one that is not among them."""
     problems: list[Problem] = []
     checked: list[Checked] = []
-    disabled: set[str] = set()
+    disables: list[Disable] = []
     places: dict[str, Place] = {}
     for text in texts:
         script, unread = parse(text.text, text.file)
         problems += unread
-        disabled |= {disable.name for disable in script.disables}
+        disables += script.disables
         for statement in script.statements:
             try:
                 if statement.name in places:
@@ -62,7 +68,30 @@ def compile_texts(texts: Iterable[Text]) -> Compiled:
                 checked.append(check(statement))
             except OalMistake as mistake:
                 problems.append(mistake.problem)
-    return Compiled(_plan(checked, frozenset(disabled)), tuple(sorted(problems)))
+    problems += _unknown(disables, places.keys() | OPTIONAL)
+    plan = _plan(checked, frozenset(disable.name for disable in disables))
+    return Compiled(plan, tuple(sorted(problems)), frozenset(places))
+
+
+def _unknown(disables: Iterable[Disable], known: Set[str]) -> list[Problem]:
+    """What is neither a metric of any text nor shipped, nor a stream of records."""
+    if not (strange := [disable for disable in disables if disable.name not in known]):
+        return []
+    scripts = (parse(text.text, text.file)[0] for text in shipped())
+    every = known | {statement.name for script in scripts for statement in script.statements}
+    return [
+        Problem(one.place, f"there is no stream '{one.name}'{_meant(one.name, every)}")
+        for one in strange
+        if one.name not in every
+    ]
+
+
+def _meant(name: str, every: Set[str]) -> str:
+    """All metrics are too many to be listed."""
+    near = nearest(name, every)
+    if "did you mean" in near:
+        return near
+    return f"; name a metric or one of: {', '.join(sorted(OPTIONAL))}"
 
 
 def plan_of(texts: Iterable[Text]) -> Plan:

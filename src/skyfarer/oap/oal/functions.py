@@ -170,6 +170,7 @@ _LABEL_AVERAGE: Final = (Takes.TEXT, Takes.NUMBER, Takes.SIZE)
 _SERIES: Final = (Takes.TEXT, Takes.LABELS, Takes.SIZE)
 FUNCTIONS: Final[Mapping[str, Function]] = {
     "longAvg": Function(WHOLE, (), _average(Operation.SUM)),
+    "avg": Function(WHOLE, (), _average(Operation.SUM)),
     "doubleAvg": Function(NUMBERS, (), _average(Operation.SUM_DOUBLE)),
     "sum": Function(WHOLE, (), _single(Operation.SUM)),
     "count": Function(_NONE, (), _count("value")),

@@ -65,12 +65,12 @@ class _Parser(Expressions):
         self.advance()
 
     def _disable(self) -> Disable:
-        place = self.advance().place
+        self.advance()
         self.sign("(")
-        name = self.name("the name of a stream").text
+        name = self.name("the name of a stream")
         self.sign(")")
         self.sign(";")
-        return Disable(name, place)
+        return Disable(name.text, name.place)
 
     def _statement(self) -> Statement:
         name = self.name("the name of a metric, or disable(...)")

@@ -37,6 +37,11 @@ def _quotients(dividend: str, divisor: str) -> _Reckon:
     return lambda parts, _: list(map(floordiv, parts[dividend], parts[divisor]))
 
 
+def _averages(parts: _Parts, _: int) -> list[Value | None]:
+    pairs = zip(parts["summation"], parts["count"], strict=True)
+    return [total // count or min(total, 1) for total, count in pairs]
+
+
 def _percents(match: str, total: str) -> _Reckon:
     def reckon(parts: _Parts, _: int) -> list[Value | None]:
         pairs = zip(parts[match], parts[total], strict=True)
@@ -55,6 +60,7 @@ def _apdex(parts: _Parts, _: int) -> list[Value | None]:
 
 _RECKONED: Final[Mapping[str, _Reckon]] = {
     "longAvg": _quotients("summation", "count"),
+    "avg": _averages,
     "cpm": lambda parts, minutes: [total // minutes for total in parts["total"]],
     "percent": _percents("match", "total"),
     "rate": _percents("numerator", "denominator"),

@@ -83,7 +83,8 @@ class Statement:
 
 @dataclass(frozen=True)
 class Disable:
-    """A stream that is not to be made: a metric of any file, or a stream of the program itself."""
+    """A stream that is not to be made: a metric of any file, or a stream of the program itself. The
+    place is that of its name."""
 
     name: str
     place: Place

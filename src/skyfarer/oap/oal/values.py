@@ -32,7 +32,7 @@ GROWTHS: Final = frozenset({"increase", "labelIncrease"})
 """Functions whose value also depends on the bucket before."""
 WHOLE: Final = 10_000
 """A hundred percent."""
-_WHOLE_ITEMS: Final = GROWTHS | {"longAvg", "doubleAvg", "labelAvg", "labelTotal"}
+_WHOLE_ITEMS: Final = GROWTHS | {"longAvg", "avg", "doubleAvg", "labelAvg", "labelTotal"}
 """Their items reach all parts at once: a count alone is of a time before the sum was asked for."""
 
 
@@ -171,16 +171,18 @@ def _histogram(parts: _Parts) -> Mapping[str, int]:
     return table | counted
 
 
+def _average(total: int, count: int) -> int:
+    """Of meters: whatever is a little is 1."""
+    return truncated(total, count) or (1 if total > 0 else 0)
+
+
 def _label_count(parts: _Parts) -> Mapping[str, int]:
     return {f"{{n={label}}}": count for label, count in parts.table("dataset").items()}
 
 
 def _label_average(parts: _Parts) -> Mapping[str, int]:
     sums, counts = parts.table("summation"), parts.table("count")
-    return {
-        f"{{n={label}}}": truncated(total, counts[label]) or (1 if total > 0 else 0)
-        for label, total in sums.items()
-    }
+    return {f"{{n={label}}}": _average(total, counts[label]) for label, total in sums.items()}
 
 
 def _label_total(parts: _Parts) -> Mapping[str, int]:
@@ -192,6 +194,7 @@ def _label_total(parts: _Parts) -> Mapping[str, int]:
 
 _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "longAvg": lambda parts: truncated(parts.whole("summation"), parts.whole("count")),
+    "avg": lambda parts: _average(parts.whole("summation"), parts.whole("count")),
     "doubleAvg": lambda parts: parts.number("summation") / parts.number("count"),
     "sum": lambda parts: parts.number("value"),
     "count": lambda parts: parts.number("value"),

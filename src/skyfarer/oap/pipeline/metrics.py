@@ -24,6 +24,7 @@ from skyfarer.oap.pipeline.folding import folded, together
 from skyfarer.oap.pipeline.lowering import Lowered, lowered
 from skyfarer.oap.pipeline.once import AnalysedOnce
 from skyfarer.oap.pipeline.sources.reports import sources_of
+from skyfarer.oap.pipeline.sources.reports.tls import apart
 
 
 class Metrics:
@@ -37,6 +38,11 @@ class Metrics:
         self._settings = settings
         self._aliases: pa.Table | None = None
         self._query: AnalysedOnce | None = None
+
+    @property
+    def disabled(self) -> frozenset[str]:
+        """The streams that nothing is to be stored of."""
+        return self._whole.disabled
 
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
         """What traces say, by source. Blocks for one job of Spark's."""
@@ -63,7 +69,8 @@ class Metrics:
 
     def _of(self, rows: DataFrame, sources: frozenset[str]) -> dict[str, Deltas]:
         plan, made, query = self._reports(sources)
-        return folded(made.named(query.of(rows).toArrow()), plan)
+        told = folded(made.named(query.of(rows).toArrow()), plan)
+        return {source: apart(deltas) for source, deltas in told.items()}
 
     def frame(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
         """The query of that job. `aliases` as `core.storage.Reader.aliases` has them."""

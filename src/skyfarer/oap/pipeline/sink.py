@@ -28,6 +28,7 @@ from skyfarer.base.clock import Clock
 from skyfarer.oap.core.expiry import DroppedDayError
 from skyfarer.oap.core.inventory import Inventory, InventoryReader
 from skyfarer.oap.core.storage import Analysed, Deltas, Parked, StoredMeanwhileError, Writer
+from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.ahead import Ahead
 from skyfarer.oap.pipeline.analysis.entry import told
@@ -35,6 +36,7 @@ from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.disabled import but_disabled
 from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.inventory import registrations
 from skyfarer.oap.pipeline.logs import events_of, heard_of, logs_of
@@ -150,10 +152,9 @@ class BatchSink:
         rows, untimely = timely(rows, taken)
         end = checked_end(rows, first)
         segments, repeated = self._new_segments(rows)
-        naming, kept_of = self._settings.naming, self._settings.kept
-        slow = slow_statements(segments, kept_of.slow, naming.service_chars_max)
+        slow = slow_statements(segments, self._settings.naming.service_chars_max)
         segments = segments.drop_columns("slow")
-        chosen, unsampled = sampled(segments, self._settings.sampling)
+        chosen, unsampled = self._sampled(segments)
         bad, expired = told_apart(unsound(rows))
         parked, kept = self._parked(bad), self._kept(rows, minute)
         logs = logs_of(rows, self._payloads, now_ms)
@@ -180,6 +181,7 @@ class BatchSink:
             parked=parked,
             dropped=dropped,
         )
+        analysed = but_disabled(analysed, self._metrics.disabled)
         self._storage.apply(analysed)
         for what, number in rows_of(analysed).items():
             self._registry.inc(table.PIPELINE_ROWS, number, what=what)
@@ -225,6 +227,12 @@ class BatchSink:
             known.add(identifier)
         mask = pa.array(keep)
         return segments.filter(mask), segments.filter(pc.invert(mask))
+
+    def _sampled(self, segments: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Those to store, and those whose ids are kept alone."""
+        if SEGMENT.name in self._metrics.disabled:
+            return segments.slice(0, 0), segments
+        return sampled(segments, self._settings.sampling)
 
     def _deltas(
         self, fresh: DataFrame, kinds: Collection[int], traced: bool, but: Iterable[pa.Table]

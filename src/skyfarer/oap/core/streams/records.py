@@ -155,3 +155,5 @@ SLOW: Final[Mapping[Slow, Stream]] = {
 }
 
 RECORDS: Final = (SEGMENT, UNSAMPLED, LOG, EVENT, RECORD, TAG_AUTOCOMPLETE, *SLOW.values())
+OPTIONAL: Final = frozenset(one.name for one in (SEGMENT, LOG, EVENT, *SLOW.values()))
+"""What `disable` may leave out: nothing is stored of it, and all else is made as ever."""

@@ -20,7 +20,7 @@ from skyfarer.oap.query.durations import Window
 from skyfarer.oap.query.expressions.catalogue import Derived
 
 Numbers: TypeAlias = npt.NDArray[Any]
-_COMPLETE: Final = frozenset({"longAvg", "doubleAvg"})
+_COMPLETE: Final = frozenset({"longAvg", "avg", "doubleAvg"})
 """Need all of their parts; the others have a value when any is there."""
 _DOUBLES_EXACT: Final = 2**53
 """Whole numbers below it divide as doubles to the same whole number, in a third of the time."""
@@ -62,6 +62,11 @@ def _truncated(dividend: Numbers, divisor: Numbers | int) -> Numbers:
     return found
 
 
+def _average(parts: Mapping[str, Numbers]) -> Numbers:
+    mean = _truncated(parts["summation"], parts["count"])
+    return np.where((mean == 0) & (parts["summation"] > 0), 1, mean)
+
+
 def _percent(match: Numbers, total: Numbers) -> Numbers:
     return np.where(total == 0, 0, _truncated(match * WHOLE, total))
 
@@ -74,6 +79,7 @@ def _apdex(parts: Mapping[str, Numbers]) -> Numbers:
 
 _VALUES: Final[Mapping[str, Callable[[Mapping[str, Numbers], int], Numbers]]] = {
     "longAvg": lambda parts, _: _truncated(parts["summation"], parts["count"]),
+    "avg": lambda parts, _: _average(parts),
     "doubleAvg": lambda parts, _: parts["summation"] / parts["count"],
     "cpm": lambda parts, minutes: parts["total"] // minutes,
     "percent": lambda parts, _: _percent(parts["match"], parts["total"]),

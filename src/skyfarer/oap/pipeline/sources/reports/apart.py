@@ -95,6 +95,8 @@ def _rows(
         if attribute in _OF_RELATIONS:
             column = _OF_RELATIONS[attribute]
             columns[column] = found.cast(FORM.field(column).type)
+    if part.component is not None:
+        columns["component"] = part.component(inner)
     arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FORM]
     return pa.StructArray.from_arrays(arrays, fields=list(FORM)), records
 

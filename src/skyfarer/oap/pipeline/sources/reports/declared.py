@@ -29,6 +29,8 @@ class Part:
     path: str
     values: Mapping[str, Value]
     asked: Made | None = None
+    component: Made | None = None
+    """Of a relation: what it is known by, where that is not its `componentId` alone."""
 
 
 @dataclass(frozen=True)

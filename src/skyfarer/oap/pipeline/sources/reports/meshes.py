@@ -14,11 +14,13 @@ from skyfarer.oap.pipeline.sources.reports.declared import (
     Part,
     Report,
     Value,
+    always,
     both,
     chosen,
     has,
     same,
 )
+from skyfarer.oap.pipeline.sources.reports.tls import secured
 from skyfarer.wire.messages import DetectPoint
 
 
@@ -39,13 +41,16 @@ _HTTP: Final[Mapping[str, Value]] = {
     "sideCar.internalRequestLatencyNanos": "internalRequestLatencyNanos",
     "sideCar.internalResponseLatencyNanos": "internalResponseLatencyNanos",
 }
+_HTTP_COMPONENT: Final = chosen("protocol", {0: 49, 1: 23}, 50)
+_TCP_COMPONENT: Final = always(110)
 _HTTP_BETWEEN: Final[Mapping[str, Value]] = {
     **_HTTP,
     **_SEEN,
-    "componentId": chosen("protocol", {0: 49, 1: 23}, 50),
+    "componentId": _HTTP_COMPONENT,
     "endpoint": "endpoint",
 }
 _BYTES: Final = same("receivedBytes", "sentBytes")
+_TCP_BETWEEN: Final = {**_BYTES, **_SEEN, "componentId": _TCP_COMPONENT}
 _INSTANCES: Final = ("sourceServiceName", "sourceServiceInstance", "destServiceInstance")
 _MESH = Report(
     Layer.MESH,
@@ -97,6 +102,7 @@ MESH_HTTP = replace(
                 "destServiceInstanceName": "destServiceInstance",
             },
             has("sourceServiceName"),
+            secured(_HTTP_COMPONENT),
         ),
         Part("ServiceInstanceRelation", "", _HTTP_BETWEEN, has(*_INSTANCES)),
     ),
@@ -112,7 +118,13 @@ MESH_TCP = replace(
             {**_BYTES, **_TLS},
             both(_server, has("destServiceInstance")),
         ),
-        Part("TCPServiceRelation", "", {**_BYTES, **_SEEN}, has("sourceServiceName")),
-        Part("TCPServiceInstanceRelation", "", {**_BYTES, **_SEEN}, has(*_INSTANCES)),
+        Part(
+            "TCPServiceRelation",
+            "",
+            _TCP_BETWEEN,
+            has("sourceServiceName"),
+            secured(_TCP_COMPONENT),
+        ),
+        Part("TCPServiceInstanceRelation", "", _TCP_BETWEEN, has(*_INSTANCES)),
     ),
 )
