@@ -167,7 +167,7 @@ def test_a_newer_schema_is_refused(storage: PostgresStorage, conninfo: str) -> N
 
 def test_without_install_tables_are_waited_for_and_never_made(conninfo: str) -> None:
     node = PostgresStorage(conninfo)
-    with pytest.raises(RetryableError, match="table: agent_setting does not exist"):
+    with pytest.raises(RetryableError, match="table:agent_setting does not exist"):
         node.start(UTC, install=False)
     with psycopg.connect(conninfo) as connection:
         assert schema.present(connection.cursor()) == set()
