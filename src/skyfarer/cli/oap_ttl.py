@@ -23,7 +23,7 @@ def add_ttl(parts: Commands[Parser]) -> None:
     part.add_argument(
         "--force",
         action="store_true",
-        help="all that has expired by the clock, not half of it a run nor as newer data confirms",
+        help="all that has expired by the clock: not half of it, and without data that confirms it",
     )
     part.add_argument("--json", action="store_true", help="lines of JSON in place of a table")
 
