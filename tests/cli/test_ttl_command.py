@@ -89,6 +89,22 @@ def test_dry_run_shows_what_would_go_and_changes_nothing(
     assert rig.storage.day_tables() == before
 
 
+def test_dry_run_tells_of_a_clock_that_no_data_confirms(
+    rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig.clock.seconds += DAY_MS / 1000
+    assert run("--dry-run") == 0
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "today is 20261115: records are kept from 20261113 on, metrics from 20261109",
+        "6 tables would go with the next run",
+        "the clock says 20261116, and there is no data of a day after 20261115: what has expired by"
+        " the clock alone waits for it, or for --force",
+        "2 more have expired, and wait for the runs after it, or for --force",
+    ]
+    assert run("--dry-run", "--force") == 0
+    assert "10 tables would go with the next run" in capsys.readouterr().out
+
+
 def test_now_runs_the_keeper_once_under_its_rules(
     rig: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +139,7 @@ def test_both_speak_json(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert lines[-1] == {
         "today": 20261115,
+        "clocks_day": 20261115,
         "first_days": {"record": 20261113, "metrics": 20261109},
         "why": "",
     }

@@ -27,3 +27,14 @@ def test_the_score_is_the_number_of_unhealthy_parts() -> None:
 
     health.set("receiver", True)
     assert (health.score(), health.details()) == (0, "")
+
+
+def test_a_part_that_is_asked_says_how_it_is_at_that_moment() -> None:
+    health, wrong = Health(), [""]
+    health.ask("timer", lambda: wrong[0])
+    health.started()
+    assert (health.score(), health.details()) == (0, "")
+    wrong[0] = "it stands still"
+    assert (health.score(), health.details()) == (1, "timer: it stands still")
+    wrong[0] = ""
+    assert health.score() == 0

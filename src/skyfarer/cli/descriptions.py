@@ -136,9 +136,10 @@ examples:
 
 TTL_ABOUT = """\
 Data that has expired, by recordDataTTL and metricsDataTTL: which tables of days the next run would
-drop, or that run at once. A run drops at most half of a model's days, unless it is forced to; it
-never drops yesterday's or today's, whatever it is told. The OAP must run on this machine. `--now`
-ends with code 0 when nothing failed and it was for this node to delete, 1 when not.
+drop, or that run at once. A run drops at most half of a model's days, and a day counts as come when
+there is data of it, unless it is forced to; it never drops yesterday's or today's, whatever it is
+told. The OAP must run on this machine. `--now` ends with code 0 when nothing failed and it was for
+this node to delete, 1 when not.
 """
 
 TTL_EXAMPLES = """\

@@ -21,7 +21,9 @@ def add_ttl(parts: Commands[Parser]) -> None:
     what.add_argument("--dry-run", action="store_true", help="show what the next run would drop")
     what.add_argument("--now", action="store_true", help="run at once, under all the rules")
     part.add_argument(
-        "--force", action="store_true", help="all that has expired, not half of it a run"
+        "--force",
+        action="store_true",
+        help="all that has expired by the clock: not half of it, and without data that confirms it",
     )
     part.add_argument("--json", action="store_true", help="lines of JSON in place of a table")
 

@@ -70,6 +70,11 @@ def _summary(models: Sequence[dict[str, Any]], common: dict[str, Any]) -> list[s
         f" metrics from {first['metrics']}",
         f"{going} tables would go with the next run" if going else "nothing has expired",
     ]
+    if common["clocks_day"] != common["today"]:
+        lines.append(
+            f"the clock says {common['clocks_day']}, and there is no data of a day after"
+            f" {common['today']}: what has expired by the clock alone waits for it, or for --force"
+        )
     if waiting:
         lines.append(f"{waiting} more have expired, and wait for the runs after it, or for --force")
     if going and common["why"]:

@@ -6,6 +6,7 @@ so 0 is healthy. It is what `checkHealth` of the query protocol and `/healthchec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
@@ -18,6 +19,7 @@ class Health:
     def __init__(self) -> None:
         self._lock = Lock()
         self._unhealthy: dict[str, str] = {}
+        self._ailments: dict[str, Callable[[], str]] = {}
         self._started = False
 
     def started(self) -> None:
@@ -31,11 +33,23 @@ class Health:
             else:
                 self._unhealthy[part] = detail
 
+    def ask(self, part: str, ailment: Callable[[], str]) -> None:
+        """From now on `ailment` is called whenever the health is asked for, and says what is wrong
+        with that part, or nothing: for what goes wrong without anybody to say so. It may neither
+        block nor raise."""
+        with self._lock:
+            self._ailments[part] = ailment
+
     def score(self) -> int:
-        return len(self._unhealthy) if self._started else NOT_STARTED
+        return len(self._found()) if self._started else NOT_STARTED
 
     def details(self) -> str:
         """The unhealthy parts by name with what they said; empty when all is well."""
-        with self._lock:
-            parts = sorted(self._unhealthy.items())
+        parts = sorted(self._found().items())
         return "; ".join(f"{part}: {detail}" if detail else part for part, detail in parts)
+
+    def _found(self) -> dict[str, str]:
+        with self._lock:
+            found, asked = dict(self._unhealthy), dict(self._ailments)
+        said = ((part, ailment()) for part, ailment in asked.items())
+        return found | {part: detail for part, detail in said if detail}

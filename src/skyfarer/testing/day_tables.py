@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from skyfarer.base.clock import Clock
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Lease
+from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Lease, LeaseLostError
 
 
 class MemoryTables:
@@ -38,9 +38,9 @@ class MemoryTables:
     def drop(self, lease: Lease, table: DayTable) -> bool:
         last = self._leases.get(lease.name)
         if last is None or (last.holder, last.epoch) != (lease.holder, lease.epoch):
-            raise PermanentError(f"the lease of epoch {lease.epoch} is no longer the newest")
+            raise LeaseLostError(f"the lease of epoch {lease.epoch} is no longer the newest")
         if last.expires_ms <= self.now_ms():
-            raise PermanentError(f"the lease of epoch {lease.epoch} has expired")
+            raise LeaseLostError(f"the lease of epoch {lease.epoch} has expired")
         if table.model in self.broken:
             raise PermanentError(f"{table.model} is broken")
         there = table in self.present

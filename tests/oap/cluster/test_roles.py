@@ -9,6 +9,7 @@ import pytest
 
 from contracts.coordinator_contract import WAIT_S, A, B
 from skyfarer.base.errors import ConfigError
+from skyfarer.oap.boot.membership import Joining
 from skyfarer.oap.boot.providers.cluster import StandaloneProvider
 from skyfarer.oap.boot.providers.cluster_etcd import EtcdProvider
 from skyfarer.oap.boot.providers.cluster_zookeeper import ZooKeeperProvider
@@ -16,8 +17,11 @@ from skyfarer.oap.boot.providers.core import CoreProvider
 from skyfarer.oap.boot.settings import CoreConfig, EtcdConfig, NoKeys, Role, ZooKeeperConfig
 from skyfarer.oap.cluster.etcd import EtcdRegistrar, EtcdSettings
 from skyfarer.oap.cluster.membership import Membership
-from skyfarer.oap.core.cluster import Node, ailment, in_order
+from skyfarer.oap.core.cluster import Node, Standing, ailment, in_order
 from skyfarer.oap.core.modules import Modules, Provider
+from skyfarer.telemetry import table
+from skyfarer.telemetry.health import Health
+from skyfarer.telemetry.metrics import Registry
 from skyfarer.testing.programs import eventually
 from third_parties.etcd import EtcdServer
 from third_parties.zookeeper import ZooKeeperServer
@@ -160,6 +164,49 @@ def test_a_node_joins_by_zookeeper(start: Start, tmp_path: Path) -> None:
             )
     finally:
         server.kill()
+
+
+class Changing:
+    """A coordinator whose list changes while it is asked for it."""
+
+    def __init__(self, first: list[Node], then: list[Node]) -> None:
+        self._listed, self.then = first, then
+        self._watchers: list[Callable[[list[Node]], None]] = []
+
+    def start(self) -> None:
+        return
+
+    def stop(self, timeout_s: float) -> None:
+        return
+
+    def register(self, node: Node) -> None:
+        return
+
+    def nodes(self) -> list[Node]:
+        asked, self._listed = self._listed, self.then
+        for told in self._watchers:
+            told(self._listed)
+        return asked
+
+    def watch(self, told: Callable[[list[Node]], None]) -> None:
+        self._watchers.append(told)
+
+    def standing(self) -> Standing:
+        return Standing("changing")
+
+
+def test_a_list_that_changes_while_a_node_joins_is_judged_by_its_last_state() -> None:
+    own, health = Node("10.0.0.1", 1, is_self=True), Health()
+    coordinator = Changing([own], [own, Node("10.0.0.1", 1)])
+    joining = Joining(coordinator, own, health, Registry(table.OAP))
+    joining.start()
+    joining.join()
+    health.started()
+    health.score()
+    assert health.details().startswith("cluster_changing: 10.0.0.1_1 is registered by another")
+    coordinator.then = [own]
+    health.score()
+    assert (health.score(), health.details()) == (0, "")
 
 
 @pytest.mark.parametrize(

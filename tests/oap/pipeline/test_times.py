@@ -53,7 +53,7 @@ def test_the_days_of_the_window_are_of_the_storages_zone() -> None:
     }
 
 
-def test_t7_what_was_dropped_already_is_late_whatever_the_clock_says() -> None:
+def test_t07_what_was_dropped_already_is_late_whatever_the_clock_says() -> None:
     dropped = window(NOW, Retention(3, 7), {Kept.RECORD: 20261113, Kept.METRICS: 20261101})
     assert dropped.oldest_ms == {Kept.RECORD: day_ms(14), Kept.METRICS: METRICS}
 

@@ -27,6 +27,7 @@ NOW = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
 PERIOD_S = 60.0
 DAYS = Retention(3, 7)
 EXPIRED = 20261101
+LIVE = [DayTable("segment", day, Kept.RECORD) for day in (20261113, 20261114, 20261115)]
 
 
 class Told:
@@ -105,7 +106,7 @@ class Cluster:
     ) -> None:
         self.random = random
         self.clock = HandClock(NOW)
-        self.tables = MemoryTables(self.clock)
+        self.tables = MemoryTables(self.clock, LIVE)
         self.names = [(f"10.0.{random.randint(0, 99)}.{n}", 11800) for n in range(1, size + 1)]
         self.lists = [Told() for _ in self.names]
         self.nodes = [made(f"node-{n}", told, self.tables) for n, told in enumerate(self.lists)]
@@ -131,7 +132,7 @@ class Cluster:
         self.random.shuffle(order)
         deleters = {number for number in order if self._deletes(number)}
         if deleters:
-            self.tables.present.clear()
+            self.tables.present = set(LIVE)
             for number in order:
                 assert not self.nodes[number].deletes()
         return deleters

@@ -15,18 +15,15 @@ from typing import TypeAlias
 import pytest
 
 from contracts.expiry_contract import OLD, LeaseContract
-from oap.ttl.cluster_of import EXPIRED, PERIOD_S, Cluster, Original, Ours, Sorted, Told
+from oap.ttl.cluster_of import Cluster, Original, Ours, Sorted, Told
 from skyfarer.base.clock import SystemClock
-from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.cluster import Node, in_order
 from skyfarer.oap.core.expiry import DayTable, Kept
-from skyfarer.oap.ttl.keeper import LEASE, LEASE_S
 from skyfarer.oap.ttl.turns import not_my_turn
 from skyfarer.testing.day_tables import MemoryTables
 
 SHUFFLES = 10_000
 SCENES = 200
-PAUSES = 1_000
 Made: TypeAlias = Callable[[str, Told, MemoryTables], Ours | Original]
 
 
@@ -152,27 +149,6 @@ def test_c02_nodes_that_all_call_themselves_the_same_are_told_apart_by_the_lease
     for told in cluster.lists:
         told.listed = [Node("0.0.0.0", 11800, is_self=True)]
     assert [len(cluster.period()) for _ in range(50)] == [1] * 50
-
-
-def test_c04_of_1000_pauses_between_lease_and_drop_none_drops_anything() -> None:
-    """The node is stopped where it has the lease and is about to drop; the others go on."""
-    random, refused, live = Random(6), 0, DayTable("segment", 20261115, Kept.RECORD)
-    cluster = Cluster(3, Ours, random)
-    cluster.tables.present.add(live)
-    for _ in range(PAUSES):
-        victim = DayTable("victim", EXPIRED, Kept.RECORD)
-        cluster.tables.present.add(victim)
-        holder = f"paused-{random.randint(0, 2)}"
-        cluster.clock.seconds += LEASE_S + 1
-        lease = cluster.tables.take_lease(LEASE, holder, LEASE_S)
-        assert lease is not None
-        cluster.clock.seconds += random.uniform(LEASE_S, 10 * PERIOD_S)
-        if random.random() < 0.5:
-            assert cluster.tables.take_lease(LEASE, "another", LEASE_S) is not None
-        with pytest.raises(PermanentError):
-            cluster.tables.drop(lease, random.choice((victim, live)))
-        refused += 1
-    assert (refused, cluster.tables.dropped) == (PAUSES, [])
 
 
 class TestMemoryTables(LeaseContract):

@@ -39,7 +39,8 @@ class TtlDesk:
             told = {where: tables.get(model, []) for where, tables in days.items()}
             yield {"model": {"model": model, "kept": kept, **told}}
         first_days = {kept.value: day for kept, day in plan.first_days.items()}
-        yield {"today": plan.today, "first_days": first_days, "why": keeper.not_my_turn()}
+        days_now = {"today": plan.today, "clocks_day": plan.clocks_day}
+        yield {**days_now, "first_days": first_days, "why": keeper.not_my_turn()}
 
     def running(self, question: Mapping[str, Any]) -> Answers:
         """A line a table, and the last one with how it went."""

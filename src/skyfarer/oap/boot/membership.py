@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from skyfarer.oap.cluster.standalone import KIND as STANDALONE
 from skyfarer.oap.core.cluster import Coordinator, Node, ailment
@@ -16,7 +15,8 @@ log = logging.getLogger(__name__)
 
 class Joining:
     """`own` is None for a node that others are not to know. A part of the health is `cluster_…`
-    with the kind of coordinator; a node that is alone has none."""
+    with the kind of coordinator, judged by the list as it is when health is asked for; a node that
+    is alone has none."""
 
     def __init__(
         self, coordinator: Coordinator, own: Node | None, health: Health, registry: Registry
@@ -32,7 +32,6 @@ class Joining:
 
     def start(self) -> None:
         """Connects; others are seen from now on."""
-        self._coordinator.watch(self._check)
         self._coordinator.start()
 
     def join(self) -> None:
@@ -40,14 +39,12 @@ class Joining:
         if self._own is not None:
             self._coordinator.register(self._own)
             log.info("this node is known to others as %s:%s", self._own.host, self._own.port)
-        self._check(self._coordinator.nodes())
+        kind = self._coordinator.standing().kind
+        if kind != STANDALONE:
+            self._health.ask(f"cluster_{kind}", self._ailment)
 
     def stop(self, timeout_s: float) -> None:
         self._coordinator.stop(timeout_s)
 
-    def _check(self, nodes: Sequence[Node]) -> None:
-        kind = self._coordinator.standing().kind
-        if kind == STANDALONE:
-            return
-        wrong = ailment(nodes, registers=self._own is not None)
-        self._health.set(f"cluster_{kind}", not wrong, wrong)
+    def _ailment(self) -> str:
+        return ailment(self._coordinator.nodes(), registers=self._own is not None)

@@ -13,10 +13,12 @@ from datetime import UTC, tzinfo
 from enum import Enum
 from typing import Final, Protocol
 
-from skyfarer.base.errors import RetryableError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.time_bucket import day_of, days_before, minute_bucket
 
 LEASE_S_MAX: Final = 600.0
+DROP_WAITS_S_MAX: Final = 40.0
+"""For readers and writers of a table that is to go: a lease must last longer."""
 
 
 class Kept(Enum):
@@ -36,8 +38,11 @@ class Retention:
 
     def first_day(self, kept: Kept, now_ms: int) -> int:
         """The oldest day that is kept."""
+        return self.first_day_on(self.today(now_ms), kept)
+
+    def first_day_on(self, today: int, kept: Kept) -> int:
         days = self.record_days if kept is Kept.RECORD else self.metrics_days
-        return days_before(self.today(now_ms), days - 1)
+        return days_before(today, days - 1)
 
     def today(self, now_ms: int) -> int:
         return day_of(minute_bucket(now_ms, self.zone))
@@ -81,6 +86,10 @@ class DroppedDayError(RetryableError):
     """A batch has rows of a day that was dropped meanwhile: analysed again, it leaves them out."""
 
 
+class LeaseLostError(PermanentError):
+    """A drop under a lease that is no longer the newest of its name, or has expired."""
+
+
 class DayTables(Protocol):
     """Any thread; blocks on the database."""
 
@@ -100,7 +109,8 @@ class DayTables(Protocol):
     def drop(self, lease: Lease, table: DayTable) -> bool:
         """Drop it, and note that its model begins after that day, in one transaction.
 
-        False when it was gone already. A lease that is no longer the newest of its name, or has
-        expired, raises PermanentError and drops nothing. From then on a batch with rows of that
-        model and day, or of an older one, is not applied (`Writer.apply`).
+        False when it was gone already. Gives up when others have it for DROP_WAITS_S_MAX. A lease
+        that is no longer the newest of its name, or has expired, raises LeaseLostError and drops
+        nothing. From then on a batch with rows of that model and day, or of an older one, is not
+        applied (`Writer.apply`).
         """

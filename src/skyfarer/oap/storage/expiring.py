@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Kept, Lease
+from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Kept, Lease, LeaseLostError
 
 DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
 OUT_OF_SIGHT: Final = "dropped_"
@@ -32,14 +31,14 @@ def lasts(lease: Lease, now_ms: int) -> bool:
 
 
 def check(lease: Lease, last: Lease | None, now_ms: int) -> None:
-    """PermanentError unless it is the last one that was given, and lasts."""
+    """LeaseLostError unless it is the last one that was given, and lasts."""
     if last is None or (last.epoch, last.holder) != (lease.epoch, lease.holder):
         newest = "nobody's" if last is None else f"{last.holder}'s, at epoch {last.epoch}"
-        raise PermanentError(
+        raise LeaseLostError(
             f"the lease {lease.name} of epoch {lease.epoch} is {newest}: nothing is dropped"
         )
     if last.expires_ms <= now_ms:
-        raise PermanentError(
+        raise LeaseLostError(
             f"the lease {lease.name} of epoch {lease.epoch} has expired"
             f" {now_ms - last.expires_ms} ms ago: nothing is dropped"
         )

@@ -1,9 +1,14 @@
 """Which tables of days go: by two clocks, oldest first, and not all at once.
 
 A clock that is wrong must not cost data. The day is that of the clock that is behind, this node's
-or the storage's, and where they differ too much nothing goes at all. Yesterday, today and every
-later day stay whatever is configured. Of one model a run takes half of its days at most, or two:
-more than ever expires in a period, while what a long outage has left halves with every run.
+or the storage's, and where they differ too much nothing goes at all. Both may be one clock, so the
+data is a third: a day has come when there is something of it. Where nothing came for so long that
+all there is would go, or all but what came today, a wrong clock and a long outage look alike, and
+nothing goes: in the one case until newer data comes or somebody forces it, in the other that day.
+
+Yesterday, today and every later day stay whatever is configured. Of one model a run takes half of
+its days at most, or two: more than ever expires in a period, while what a long outage has left
+halves with every run.
 """
 
 from __future__ import annotations
@@ -30,8 +35,10 @@ class ClockError(RetryableError):
 
 @dataclass(frozen=True)
 class Plan:
-    """`going` in this run and `waiting` for the next ones are expired; each by model, then day."""
+    """`going` in this run and `waiting` for the next ones are expired; each by model, then day.
+    `today` is the newest day that there is data of, and never after `clocks_day`."""
 
+    clocks_day: int
     today: int
     first_days: Mapping[Kept, int]
     going: tuple[DayTable, ...]
@@ -58,19 +65,45 @@ def plan(
     storage_ms: int,
     force: bool = False,
 ) -> Plan:
-    """`force` lifts the bound of one run and nothing else. ClockError for clocks that differ
-    too much to tell the day."""
+    """`force` lifts the bound of one run, and believes the clocks without data that confirms them.
+    ClockError for clocks that differ too much to tell the day, or that nothing confirms."""
     _agree(local_ms, storage_ms)
-    now_ms = min(local_ms, storage_ms)
-    today = retention.today(now_ms)
-    newest_first_day = days_before(today, 1)
-    first_days = {kept: min(retention.first_day(kept, now_ms), newest_first_day) for kept in Kept}
     known = sorted(set(tables), key=lambda table: (table.model, table.day))
+    clocks_day = retention.today(min(local_ms, storage_ms))
+    today = clocks_day if force else _confirmed(known, retention, clocks_day)
+    first_days = _first_days(retention, today)
     expired = [table for table in known if table.day < first_days[table.kept]]
+    staying = [table for table in known if table.day >= first_days[table.kept]]
+    if expired and not force:
+        _outlast(staying, clocks_day)
     days = Counter(table.model for table in known)
     going, waiting = (expired, []) if force else _bounded(expired, days)
-    staying = [table for table in known if table.day >= first_days[table.kept]]
-    return Plan(today, first_days, tuple(going), tuple(waiting), tuple(staying))
+    return Plan(clocks_day, today, first_days, tuple(going), tuple(waiting), tuple(staying))
+
+
+def _first_days(retention: Retention, today: int) -> dict[Kept, int]:
+    newest = days_before(today, 1)
+    return {kept: min(retention.first_day_on(today, kept), newest) for kept in Kept}
+
+
+def _confirmed(tables: Iterable[DayTable], retention: Retention, clocks_day: int) -> int:
+    """The newest day that there is data of; ClockError when even that has expired long ago."""
+    newest = max((one.day for one in tables if one.day <= clocks_day), default=clocks_day)
+    if newest < min(_first_days(retention, clocks_day).values()):
+        raise ClockError(
+            f"there is nothing newer than {newest}, and by the clocks it is {clocks_day} and all of"
+            " it has expired: nothing is deleted until data comes, or by ttl --now --force"
+        )
+    return newest
+
+
+def _outlast(staying: Iterable[DayTable], clocks_day: int) -> None:
+    """Some day but the last one stays; ClockError if not."""
+    if {one.day for one in staying if one.day <= clocks_day} == {clocks_day}:
+        raise ClockError(
+            f"all data but that of {clocks_day}, which is today by the clocks, would go, as if they"
+            " had been set ahead: nothing is deleted until tomorrow, or by ttl --now --force"
+        )
 
 
 def _agree(local_ms: int, storage_ms: int) -> None:

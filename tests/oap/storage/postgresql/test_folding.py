@@ -17,7 +17,7 @@ from contracts.metrics_contract import SHOP
 from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of
 from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.storage import Analysed, Merge
-from skyfarer.oap.storage.postgresql import PostgresStorage, columnar, folding
+from skyfarer.oap.storage.postgresql import PostgresStorage, columnar, folding, schema
 from skyfarer.testing.programs import eventually
 
 TIMEOUT_S = 120.0
@@ -85,6 +85,40 @@ def test_batches_wait_where_folding_is_behind(
     storage.apply(one(2))
     assert appended(storage) == 1
     agree(storage, 3)
+
+
+def test_what_another_node_keeps_from_being_folded_is_not_forgotten(
+    storage: PostgresStorage, other: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is too much of it, a batch waits until it can be folded."""
+    monkeypatch.setattr(folding, "APPENDED_ROWS_MAX", 2)
+    for number in range(2):
+        storage.apply(one(number))
+    batch_waits = threading.Thread(target=lambda: storage.apply(one(2)))
+    with other._transaction() as cursor:
+        schema.take(cursor, schema.Lock.FOLDING)
+        assert storage.fold() == 0
+        assert storage._most_appended() == 2
+        batch_waits.start()
+        eventually(lambda: _waits_for_a_lock(storage), TIMEOUT_S, "the batch waits")
+        assert appended(storage) == 2
+    batch_waits.join(TIMEOUT_S)
+    assert (appended(storage), storage._most_appended()) == (1, 1)
+    agree(storage, 3)
+
+
+def test_what_another_node_has_folded_counts_no_longer(
+    storage: PostgresStorage, other: PostgresStorage
+) -> None:
+    storage.apply(one(0))
+    assert other.fold() == 1
+    assert (storage.fold(), storage._most_appended()) == (0, 0)
+
+
+def _waits_for_a_lock(storage: PostgresStorage) -> bool:
+    with storage._reading() as cursor:
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        return bool(cursor.execute(query).fetchall()[0][0])
 
 
 def test_much_is_folded_in_pieces(

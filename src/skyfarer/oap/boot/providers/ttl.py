@@ -1,6 +1,7 @@
 """The keeper of expired data, on every node: no file names this module, since its keys are core's.
 
-A node whose keeper is turned off can still be asked what has expired, and told to delete it.
+A node whose keeper is turned off looks and shows what it sees; it can be asked what has expired,
+and told to delete it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ class TtlProvider(Provider):
     config = CoreConfig
     requires = ("cluster", "core", "storage")
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, minute_s: float = MINUTE_S) -> None:
+        """`minute_s`: what the minutes of the configuration last."""
         self._config = config
+        self._minute_s = minute_s
         self._desk = TtlDesk()
         self._keeper: Keeper | None = None
 
@@ -37,10 +40,10 @@ class TtlProvider(Provider):
     def start(self, modules: ModuleHolder) -> None:
         node, storage = modules.find("core").service(Node), modules.find("storage")
         retention = retention_of(node, storage.service(RetentionOverride))
-        period_s = self._config.dataKeeperExecutePeriod * MINUTE_S
+        period_s = self._config.dataKeeperExecutePeriod * self._minute_s
         holder = f"{self._config.gRPCHost}_{self._config.gRPCPort}#{uuid4().hex[:12]}"
         self._keeper = Keeper(
-            KeeperSettings(retention, period_s, holder),
+            KeeperSettings(retention, period_s, holder, self._config.enableDataKeeperExecutor),
             storage.service(DayTables),
             modules.find("cluster").service(Coordinator),
             Sight(retention, period_s, node.registry, node.health, node.clock),
@@ -50,7 +53,7 @@ class TtlProvider(Provider):
         self._desk.open(self._keeper)
 
     def after_start(self) -> None:
-        if self._keeper is not None and self._config.enableDataKeeperExecutor:
+        if self._keeper is not None:
             self._keeper.start()
 
     def stop(self, timeout_s: float) -> None:

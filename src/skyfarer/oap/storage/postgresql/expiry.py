@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Final
 
 from skyfarer.base.errors import PermanentError
-from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
+from skyfarer.oap.core.expiry import DROP_WAITS_S_MAX, DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.streams.catalog import kept
 from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.expiring import (
@@ -51,6 +51,8 @@ CREATE TABLE IF NOT EXISTS lease (
 CREATE TABLE IF NOT EXISTS expired_through (model {TEXT} PRIMARY KEY, day INTEGER NOT NULL);
 """
 _NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_WAITS_MAX: Final = 5
+"""Of a drop, one after the other: for the schema, a table, the part of it, packs and the lease."""
 _PARTS: Final = {segments.NAME: (segments.DATA,)}
 """Model → tables that go with its own, in one transaction: half of it could not be read."""
 
@@ -106,6 +108,8 @@ class Expiry(ABC):
         names = [name, *(f"{part}_{table.day:08d}" for part in _parts(table.model))]
         with self._applying:
             with self._transaction() as cursor:
+                wait_ms = int(DROP_WAITS_S_MAX / _WAITS_MAX * 1000)
+                cursor.execute(f"SET LOCAL lock_timeout = {wait_ms}")
                 schema.take(cursor, schema.Lock.SCHEMA)
                 present = schema.present(cursor)
                 for one in filter(present.__contains__, names):

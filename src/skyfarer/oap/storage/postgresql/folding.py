@@ -50,7 +50,7 @@ class Folding(Packing, ABC):
     """A thread of its own from `_start_folding` to `_stop_folding`."""
 
     _fold_s: float  # between two turns
-    _appended: dict[str, int]  # rows that this node has brought since the last fold, by table
+    _appended: dict[str, int]  # rows that this node has brought and nobody has folded, by table
     _counting: threading.Lock  # of `_appended`
     _fold_wanted: threading.Event
     _folding: tuple[threading.Thread, threading.Event] | None = None  # and what ends it
@@ -64,33 +64,36 @@ class Folding(Packing, ABC):
     @abstractmethod
     def _alone(self) -> AbstractContextManager[Cursor]: ...
 
-    def fold(self) -> int:
+    def fold(self, wait: bool = False) -> int:
         """All that is there when it is called; how many rows it were. What another node is folding
-        is left to it. Blocks on the database; from any thread."""
+        is left to it, or with `wait` waited for. Blocks on the database; from any thread."""
+        counted = self._counted()
         with self._reading() as cursor:
             there = _not_empty(cursor)
+        self._are_folded({table: count for table, count in counted.items() if table not in there})
         folded, failed = 0, None
         for table in there:
             try:
-                folded += self._fold_table(table)
+                folded += self._fold_table(table, wait)
             except PermanentError as error:
                 failed = error  # which is no reason for the others to wait
         if failed is not None:
             raise failed
         return folded
 
-    def _fold_table(self, table: str) -> int:
-        folded, more = 0, True
+    def _fold_table(self, table: str, wait: bool) -> int:
+        counted, folded, more = self._counted().get(table, 0), 0, True
         with _until_dropped():
             while more:
                 with self._transaction() as cursor:
+                    if not _is_mine(cursor, wait):
+                        return folded
                     count, more = _fold(cursor, table)
                 folded += count
             if folded:
                 with self._alone() as cursor:
                     cursor.execute(f"VACUUM {table}")
-        with self._counting:
-            self._appended.pop(table, None)
+        self._are_folded({table: counted})
         return folded
 
     def _await_folding(self) -> None:
@@ -98,7 +101,7 @@ class Folding(Packing, ABC):
         if self._most_appended() < APPENDED_ROWS_MAX:
             return
         try:
-            self.fold()
+            self.fold(wait=True)
         except PermanentError as error:
             raise RetryableError(
                 f"appended metrics are too many and not folded: {error}"
@@ -112,9 +115,19 @@ class Folding(Packing, ABC):
         if self._most_appended() >= ROWS_MANY:
             self._fold_wanted.set()
 
-    def _most_appended(self) -> int:
+    def _are_folded(self, rows: Mapping[str, int]) -> None:
+        """By whichever node; what was brought meanwhile still counts."""
         with self._counting:
-            return max(self._appended.values(), default=0)
+            for table, count in rows.items():
+                left = self._appended.pop(table, 0) - count
+                self._appended |= {table: left} if left > 0 else {}
+
+    def _counted(self) -> dict[str, int]:
+        with self._counting:
+            return dict(self._appended)
+
+    def _most_appended(self) -> int:
+        return max(self._counted().values(), default=0)
 
     def _start_folding(self) -> None:
         self._appended, self._counting, self._packed_s = {}, threading.Lock(), {}
@@ -174,10 +187,15 @@ def _not_empty(cursor: Cursor) -> list[str]:
     return [name for (name,) in cursor.fetchall()]
 
 
+def _is_mine(cursor: Cursor, wait: bool) -> bool:
+    """Whether this transaction may fold; `wait` for whoever does."""
+    if wait:
+        schema.take(cursor, schema.Lock.FOLDING)
+    return wait or schema.try_to_take(cursor, schema.Lock.FOLDING)
+
+
 def _fold(cursor: Cursor, table: str) -> tuple[int, bool]:
-    """How many rows, and whether there may be more; none where another node is at it."""
-    if not schema.try_to_take(cursor, schema.Lock.FOLDING):
-        return 0, False
+    """How many rows, and whether there may be more."""
     merged = appended.merged_of(table)
     cursor.execute(f"LOCK TABLE {merged} IN ROW EXCLUSIVE MODE")
     there = stored_columns(cursor, table)

@@ -16,7 +16,9 @@ Numbers take as many bytes as their range needs; the server compresses them as i
 
 Invariant: a pack says what the merged rows say. Whoever changes a merged row of a bucket up to
 `through` deletes the pack in the same transaction (`forget`), under `Lock.FOLDING`; whoever packs
-has that lock too. So a reader finds in one snapshot a pack that is true, or none.
+has that lock too. Whoever drops a day has not: its table is renamed first, which waits for one that
+reads it to pack it and ends one that comes later, and then its packs are deleted. So a reader finds
+in one snapshot a pack that is true, or none.
 
 What was read is remembered (`Remembered`) under the name of its pack, which never comes to mean
 anything else: only what is not known yet is sent.
