@@ -116,7 +116,11 @@ class Bench:
     """A queue, a storage and the sink between them."""
 
     def __init__(
-        self, directory: Path, spark: SparkSession, settings: AnalysisSettings = SETTINGS
+        self,
+        directory: Path,
+        spark: SparkSession,
+        settings: AnalysisSettings = SETTINGS,
+        metrics: Metrics | None = None,
     ) -> None:
         alike = replace(settings, kept=SETTINGS.kept, sampling=SETTINGS.sampling)
         self._spark = spark
@@ -137,7 +141,7 @@ class Bench:
             self.inventories,
             self.reader,
             self.consumer,
-            METRICS if alike == SETTINGS else Metrics(PLAN, settings),
+            metrics or (METRICS if alike == SETTINGS else Metrics(PLAN, settings)),
             settings,
             self.registry,
             self.clock,

@@ -14,6 +14,9 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
+from skyfarer.oap.pipeline.analysis.latency import latency_ms
+from skyfarer.wire.messages import SpanType
+
 DATABASE: Final = 1
 CACHE: Final = 5
 _TYPE: Final = """array<struct<span_id:int,layer:int,peer:string,latency:bigint,start_time:bigint,
@@ -54,5 +57,6 @@ def slow_spans(spans: Column, settings: SlowSettings) -> Column:
 
 
 def _latency(span: Column) -> Column:
-    """Null beyond 64 bits: a span with such times is parked, and must not stop the batch here."""
-    return F.try_subtract(span["endTime"], span["startTime"])
+    """Null of a span whose type only newer agents know: nothing is made of it."""
+    known = span["spanType"].isin(SpanType.Entry, SpanType.Exit, SpanType.Local)
+    return F.when(known, latency_ms(span["startTime"], span["endTime"]))
