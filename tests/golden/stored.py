@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from golden.model import Facts, shown
 from golden.on_spark import naming
 from oap.pipeline.bench import Bench
 from skyfarer.oap.core.expiry import Retention
 from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis.kept import KeptSettings
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+from skyfarer.oap.storage.embedded.metrics import KEYS, model_of
+from skyfarer.oap.storage.embedded.relations import MODELS
 from skyfarer.oap.storage.embedded.schema import day_tables
 from skyfarer.testing.plain_analysis import Rules
 from skyfarer.testing.plain_analysis.keeping import Keeping
@@ -54,3 +58,49 @@ def _all(bench: Bench, model: str, columns: str) -> list[dict[str, Any]]:
         for table in day_tables(cursor, model)
         for row in cursor.sql(f"SELECT {columns} FROM {table}").to_arrow_table().to_pylist()
     ]
+
+
+def facts_in(bench: Bench, plan: Plan) -> Facts:
+    """As `golden.model` has them."""
+    return {**_metrics(bench, plan), **_relations(bench), **_traffic(bench), **_aliases(bench)}
+
+
+def _metrics(bench: Bench, plan: Plan) -> Facts:
+    return {
+        ("metrics", of.source, row["entity_id"], row["time_bucket"], name): _value(value)
+        for of in plan.sources
+        for row in _all(bench, model_of(of.source), "*")
+        for name, value in row.items()
+        if value is not None and name not in KEYS
+    }
+
+
+def _relations(bench: Bench) -> Facts:
+    found: Facts = {}
+    for table in sorted(MODELS):
+        for row in _all(bench, table, "*"):
+            told = row.get("component_ids", row.get("component_id"))
+            found[table, row["entity_id"], row["time_bucket"]] = told
+    return found
+
+
+def _traffic(bench: Bench) -> Facts:
+    columns = {"service": "layer, time_bucket, 0", "instance": "NULL, time_bucket, last_ping"}
+    columns["endpoint"] = columns["instance"]
+    cursor, found = bench.storage._cursor(), dict[tuple[Any, ...], Any]()
+    for kind, told in columns.items():
+        table = f"{kind}_traffic"
+        rows = cursor.execute(f"SELECT id, name, {told} FROM {table}").fetchall()
+        found |= {(table, identifier): (shown(name), *rest) for identifier, name, *rest in rows}
+    return found
+
+
+def _aliases(bench: Bench) -> Facts:
+    query = """SELECT address, time_bucket, last_update_time_bucket, represent_service_name,
+        represent_service_instance_name FROM network_address_alias"""
+    rows = bench.storage._cursor().execute(query).fetchall()
+    return {("network_address_alias", address): tuple(told) for address, *told in rows}
+
+
+def _value(value: Any) -> Any:
+    return {one["key"]: one["value"] for one in value} if isinstance(value, list) else value

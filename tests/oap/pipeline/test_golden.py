@@ -21,7 +21,7 @@ from skyfarer.testing.plain_analysis import Rules, plain_rows
 from skyfarer.testing.random_segments import ALIASES, GATEWAYS
 
 ALL = Together(all_scripts())
-GROUPS = 60
+GROUPS = 100
 SHOWN_MAX = 5
 each_script = pytest.mark.parametrize("one", ALL.scripts, ids=lambda one: one.name)
 
