@@ -64,7 +64,9 @@ def by_spark(
 def stored(
     scripts: Sequence[Script], spark: SparkSession, directory: Path, metrics: Metrics
 ) -> Records:
-    bench = Bench(directory, spark, settings_of(Rules(), scripts[0].keeping, ALWAYS), metrics)
+    bench = Bench(
+        directory, spark, settings_of(Rules(), scripts[0].keeping, ALWAYS), metrics=metrics
+    )
     bench.start(directory / "skyfarer.duckdb")
     bench.append(*(segment for one in scripts for segment in one.segments))
     bench.apply()

@@ -54,7 +54,7 @@ class Ran(NamedTuple):
 def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     directory: Path = tmp_path_factory.mktemp("random")
     settings = settings_of(RULES, KEEPING, Retention(DAYS, DAYS))
-    bench = Bench(directory, spark, settings, Metrics(PLAN, settings))
+    bench = Bench(directory, spark, settings, metrics=Metrics(PLAN, settings))
     bench.start(directory / "skyfarer.duckdb")
     model = Model(RULES, KEEPING, PLAN, WINDOW)
     queue = random_queue(GROUPS, WINDOW)
