@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from golden import records
 from golden.scripts import Script, ScriptError, known
 from golden.seen import Of, Seen, merged
 from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, SERVICE_META, TRACED
@@ -16,7 +17,7 @@ from skyfarer.oap.oal.values import Value, value_of
 from skyfarer.testing.plain_analysis import Row, entity_id
 
 SOURCES = (*TRACED, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS)
-PARTS = ("count", "rows", "relations", "ids", "hour", "day")
+PARTS = ("count", "rows", "relations", "ids", "hour", "day", *records.PARTS)
 SIDES = ("server", "client")
 MINUTE = re.compile(r"minute( \d+)?")
 LABEL = re.compile(r"\{(p)=(\d+)\}|\{n=(.*)\}")

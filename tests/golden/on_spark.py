@@ -11,18 +11,19 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from golden.registered import Registry
 from golden.seen import Of, Seen, entity_name, merged
 from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.oal.values import Columns
 from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.analysis.segments import one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
 from skyfarer.oap.pipeline.folding import folded
 from skyfarer.oap.pipeline.lowering import lowered
-from skyfarer.oap.pipeline.sources.rows import rows
-from skyfarer.queue.reader import Reader
+from skyfarer.oap.pipeline.sources.queue import QueueSource
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.testing.plain_analysis import Row, Rules
@@ -35,8 +36,11 @@ COLUMNS = ["reason", "segment"]
 
 @dataclass(frozen=True)
 class Batch:
+    """With `v2` its segments are sent as agents of that protocol send them."""
+
     segments: Sequence[SegmentObject]
     rules: Rules
+    v2: bool = False
 
 
 def seen_by_spark(
@@ -52,7 +56,7 @@ def seen_by_spark(
         DataFrame.unionByName,
         (
             emitted(
-                _decoded(spark, directory / str(number), batch.segments),
+                _decoded(spark, directory / str(number), batch),
                 _settings(batch.rules),
                 wanted,
                 _aliases(spark, batch.rules),
@@ -68,28 +72,33 @@ def seen_by_spark(
     return Seen(found, _columns(counted, plan))
 
 
+def naming(rules: Rules) -> NamingSettings:
+    return NamingSettings(
+        rules.service_chars_max, rules.instance_chars_max, rules.endpoint_chars_max
+    )
+
+
 def _settings(rules: Rules) -> AnalysisSettings:
     return AnalysisSettings(
-        naming=NamingSettings(
-            rules.service_chars_max, rules.instance_chars_max, rules.endpoint_chars_max
-        ),
+        naming=naming(rules),
         gateways=rules.gateways,
         no_upstream_components=tuple(sorted(rules.no_upstream_components)),
         trace_analysis=rules.trace_analysis,
     )
 
 
-def _decoded(spark: SparkSession, directory: Path, segments: Sequence[SegmentObject]) -> DataFrame:
+def _decoded(spark: SparkSession, directory: Path, batch: Batch) -> DataFrame:
     writer = Writer(QueueSettings(directory, MIB, 8 * MIB, record_bytes_max=MIB // 4))
     writer.start()
-    writer.append(Kind.SEGMENT, [one.SerializeToString() for one in segments])
-    reader = Reader(directory)
-    reader.start()
-    batches = [batch for run in reader.runs(0, reader.writing()) for batch in rows(run)]
-    found = spark.createDataFrame(pa.Table.from_batches(batches).select(COLUMNS))
-    reader.stop()
+    registry, kind = Registry(), Kind.V2_SEGMENT if batch.v2 else Kind.SEGMENT
+    sent = [registry.upstream(one) if batch.v2 else one for one in batch.segments]
+    writer.append(kind, [one.SerializeToString() for one in sent])
+    end = writer.writing
     writer.stop(1)
-    return found
+    options = {"directory": directory, "start": 0, "end": end, "splits": 1, "decoder": "ptars"}
+    source = spark.read.format(QueueSource.name())
+    found = source.options(**{key: str(value) for key, value in options.items()}).load()
+    return one_form(found, {kind}, registry).select(*COLUMNS)
 
 
 def _aliases(spark: SparkSession, rules: Rules) -> DataFrame | None:

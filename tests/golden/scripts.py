@@ -14,8 +14,10 @@ from typing import Any
 
 import yaml
 
+from golden import kept
 from golden.segments import NOON_MS, segments
 from skyfarer.oap.oal.compiler import Text
+from skyfarer.testing.plain_analysis.keeping import Keeping
 from skyfarer.testing.plain_analysis.rules import Alias
 from skyfarer.wire.messages import SegmentObject
 
@@ -24,8 +26,9 @@ FIRST_DAY = 20_454
 """Days since 1970; it is the first of January 2026."""
 DAY_MINUTES = 24 * 60
 
-KEYS = ("about", "settings", "oal", "load", "expect")
-SETTINGS = ("gateways", "aliases", "apdex", "traceAnalysis")
+KEYS = ("about", "settings", "oal", "protocol", "load", "expect")
+PROTOCOLS = ("v3", "v2")
+SETTINGS = ("gateways", "aliases", "apdex", "traceAnalysis", *kept.SETTINGS)
 
 
 class ScriptError(AssertionError):
@@ -35,7 +38,8 @@ class ScriptError(AssertionError):
 @dataclass(frozen=True)
 class Script:
     """`aliases`, `gateways` and `apdex` are given to every script of a run, as an operator's are
-    given to all traffic: addresses and names in them belong to one script alone."""
+    given to all traffic: addresses and names in them belong to one script alone. `keeping` is its
+    own, if it expects records."""
 
     name: str
     about: str
@@ -47,6 +51,8 @@ class Script:
     aliases: Mapping[str, Alias]
     apdex: Mapping[str, int]
     trace_analysis: bool
+    keeping: Keeping
+    v2: bool
 
     @property
     def noon_minute(self) -> int:
@@ -71,8 +77,12 @@ def script(name: str, text: str, day: int) -> Script:
     known(name, "the script", written, KEYS, needed=("about", "load", "expect"))
     settings = written.get("settings") or {}
     known(name, "settings", settings, SETTINGS)
+    protocol = written.get("protocol", PROTOCOLS[0])
+    known(name, "protocol", {protocol: None}, PROTOCOLS)
     try:
-        loaded = tuple(segments(written["load"], day * DAY_MINUTES * 60_000 + NOON_MS))
+        v2 = protocol == "v2"
+        loaded = tuple(segments(written["load"], day * DAY_MINUTES * 60_000 + NOON_MS, v2))
+        keeping = kept.keeping(settings)
     except ValueError as error:
         raise ScriptError(f"{name}: {error}") from error
     oal = written.get("oal")
@@ -87,6 +97,8 @@ def script(name: str, text: str, day: int) -> Script:
         aliases={a: _alias(text) for a, text in settings.get("aliases", {}).items()},
         apdex=settings.get("apdex", {}),
         trace_analysis=settings.get("traceAnalysis", True),
+        keeping=keeping,
+        v2=v2,
     )
 
 

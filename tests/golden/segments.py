@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from golden.registered import NAMELESS
 from skyfarer.wire.messages import (
     KeyStringValuePair,
     RefType,
@@ -17,8 +18,14 @@ from skyfarer.wire.messages import (
 )
 
 NOON_MS = 12 * 3_600_000
-TYPES = {"entry": SpanType.Entry, "exit": SpanType.Exit, "local": SpanType.Local}
-SEGMENT = ("segment", "spans", "times")
+TYPES: Mapping[str, Any] = {
+    "entry": SpanType.Entry,
+    "exit": SpanType.Exit,
+    "local": SpanType.Local,
+    "newer": 9,
+}
+"""The last is a type that only newer agents know."""
+SEGMENT = ("segment", "spans", "times", "id", "trace")
 SPAN = (
     *(*TYPES, "at", "took", "layer", "component", "error", "peer", "tags", "refs", "skip", "id"),
 )
@@ -27,7 +34,8 @@ UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 DURATION = re.compile(r"(-?\d+)(ms|s|m|h|d)")
 
 
-def segments(written: Any, noon_ms: int) -> Iterator[SegmentObject]:
+def segments(written: Any, noon_ms: int, v2: bool = False) -> Iterator[SegmentObject]:
+    """Of v2: what is meant by those that its agents send, whose ids are numbers."""
     for number, one in enumerate(_list("load", written)):
         where = f"load[{number}]"
         _known(where, one, SEGMENT)
@@ -37,13 +45,20 @@ def segments(written: Any, noon_ms: int) -> Iterator[SegmentObject]:
             for single in _singles(f"{where}.spans[{n}]", span):
                 spans.append(_span(f"{where}.spans[{n}]", single, len(spans), noon_ms))
         for again in range(one.get("times", 1)):
+            own = f"{noon_ms}.{number}.{again}" if v2 else f"{noon_ms}-{number}-{again}"
             yield SegmentObject(
-                traceId=f"trace-{noon_ms}-{number}-{again}",
-                traceSegmentId=f"segment-{noon_ms}-{number}-{again}",
-                spans=spans,
+                traceId=str(one.get("trace", own if v2 else f"trace-{own}")),
+                traceSegmentId=str(one.get("id", own if v2 else f"segment-{own}")),
+                spans=[_named(span) for span in spans] if v2 else spans,
                 service=service,
                 serviceInstance=instance,
             )
+
+
+def _named(span: SpanObject) -> SpanObject:
+    if span.spanType == SpanType.Entry and not span.operationName:
+        span.operationName = NAMELESS
+    return span
 
 
 def _singles(where: str, one: Any) -> list[Any]:
@@ -57,12 +72,12 @@ def _span(where: str, one: Any, number: int, noon_ms: int) -> SpanObject:
     types = [name for name in TYPES if name in one]
     if len(types) != 1:
         raise ValueError(f"{where} needs one of entry, exit and local, with its operation")
-    start = noon_ms + _duration(f"{where}.at", one.get("at", "0ms"))
+    start = noon_ms + duration_ms(f"{where}.at", one.get("at", "0ms"))
     return SpanObject(
         spanId=one.get("id", number),
         parentSpanId=one.get("id", number) - 1,
         startTime=start,
-        endTime=start + _duration(f"{where}.took", one.get("took", "0ms")),
+        endTime=start + duration_ms(f"{where}.took", one.get("took", "0ms")),
         refs=[_ref(f"{where}.refs[{n}]", ref) for n, ref in enumerate(one.get("refs", []))],
         operationName=one[types[0]] or "",
         peer=one.get("peer", ""),
@@ -103,7 +118,7 @@ def _layer(where: str, written: str | int) -> Any:
     return SpanLayer.Value(written) if isinstance(written, str) else written
 
 
-def _duration(where: str, written: Any) -> int:
+def duration_ms(where: str, written: Any) -> int:
     found = DURATION.fullmatch(str(written))
     if found is None:
         raise ValueError(f"{where}: '{written}' needs a unit: 12ms, 3s, 1m, 1h or 1d")

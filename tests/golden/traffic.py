@@ -48,13 +48,13 @@ def random_traffic(count: int) -> Traffic:
     )
     @given(groups(FIRST_HOUR * HOUR_MS))
     def gather(group: list[SegmentObject]) -> None:
-        found.append(_later(group, len(found) * HOUR_MS))
+        found.append(later(group, len(found) * HOUR_MS))
 
     gather()
     return Traffic(found)
 
 
-def _later(group: list[SegmentObject], by_ms: int) -> list[SegmentObject]:
+def later(group: list[SegmentObject], by_ms: int) -> list[SegmentObject]:
     moved = []
     for one in group:
         copy = SegmentObject()

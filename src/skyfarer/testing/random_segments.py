@@ -29,6 +29,7 @@ ALIASES: Final[Mapping[str, tuple[str, str]]] = {
 }
 MINUTES: Final = 3
 """How many minutes the spans of a group start in."""
+SPANS_MAX: Final = 4
 
 _LONG = "a-name-that-is-longer-than-anything-in-the-settings-says-that-it-may-be." * 3
 _SERVICES = ("shop", "cart", "web", "User", "käse", " ", "\t", _LONG)
@@ -80,14 +81,18 @@ _TAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "cache.op": ("read", "write", "READ", "", "scan"),
     "mq.topic": ("orders", "", " ", _LONG),
     "mq.queue": ("q1", "", " "),
-    "db.type": ("mysql", ""),
+    "db.type": ("mysql", "MongoDB", ""),
+    "db.statement": ("SELECT 1", "", " ", "消" * 2_001),
+    "cache.cmd": ("get", ""),
+    "cache.key": ("k", "käse"),
     " spaced\t": (" v ", "\nv", ""),
 }
 
 
 _OF_LAYER: Final[Mapping[int, tuple[str, ...]]] = {
+    1: ("db.type", "db.statement"),
     4: ("mq.topic", "mq.queue", "transmission.latency"),
-    5: ("cache.type", "cache.op"),
+    5: ("cache.type", "cache.op", "cache.cmd", "cache.key"),
 }
 
 
@@ -111,12 +116,12 @@ def _references() -> st.SearchStrategy[SegmentReference]:
 
 
 @st.composite
-def _spans(draw: st.DrawFn, start_ms: int) -> SpanObject:
+def _spans(draw: st.DrawFn, start_ms: int, number: int) -> SpanObject:
     start = start_ms + draw(st.integers(0, MINUTES * 60_000 - 1))
     layer = draw(st.sampled_from(_LAYERS))
     took = draw(st.integers(-20, 3_000) | st.sampled_from([0, 500, 501, 2000, 2001, 2**31, 2**33]))
     return SpanObject(
-        spanId=draw(st.integers(0, 3)),
+        spanId=number,
         startTime=start,
         endTime=start + took,
         refs=draw(st.lists(_references(), max_size=3)),
@@ -133,11 +138,13 @@ def _spans(draw: st.DrawFn, start_ms: int) -> SpanObject:
 
 @st.composite
 def segments(draw: st.DrawFn, start_ms: int) -> SegmentObject:
-    """One that the receivers take: it has an id, a service and a span."""
+    """One that the receivers take: it has an id, a service and a span. Spans are numbered in any
+    order, and the first may be missing."""
+    numbers = draw(st.lists(st.integers(0, SPANS_MAX), min_size=1, max_size=SPANS_MAX, unique=True))
     return SegmentObject(
         traceId="t",
         traceSegmentId="s",
-        spans=draw(st.lists(_spans(start_ms), min_size=1, max_size=4)),
+        spans=[draw(_spans(start_ms, number)) for number in numbers],
         service=draw(st.sampled_from(_SERVICES)),
         serviceInstance=draw(st.sampled_from(_INSTANCES)),
     )

@@ -122,6 +122,7 @@ class Bench:
         spark: SparkSession,
         settings: AnalysisSettings = SETTINGS,
         plan: Plan = PLAN,
+        metrics: Metrics | None = None,
     ) -> None:
         alike = replace(settings, kept=SETTINGS.kept, sampling=SETTINGS.sampling)
         self._spark = spark
@@ -142,7 +143,7 @@ class Bench:
             self.inventories,
             self.reader,
             self.consumer,
-            METRICS if alike == SETTINGS and plan is PLAN else Metrics(plan, settings),
+            metrics or (METRICS if alike == SETTINGS and plan is PLAN else Metrics(plan, settings)),
             settings,
             self.registry,
             self.clock,

@@ -21,7 +21,7 @@ from skyfarer.testing.plain_analysis import Rules, plain_rows
 from skyfarer.testing.random_segments import ALIASES, GATEWAYS
 
 ALL = Together(all_scripts())
-GROUPS = 60
+GROUPS = 100
 SHOWN_MAX = 5
 each_script = pytest.mark.parametrize("one", ALL.scripts, ids=lambda one: one.name)
 
@@ -48,10 +48,11 @@ def by_spark(
 ) -> Seen:
     """Everything at once: what belongs together has a time of its own."""
     batches = []
-    for on in (True, False):
-        scripts = [script for script in ALL.scripts if script.trace_analysis is on]
+    for on, v2 in ((True, False), (False, False), (True, True)):
+        scripts = [one for one in ALL.scripts if (one.trace_analysis, one.v2) == (on, v2)]
         told = [segment for script in scripts for segment in script.segments]
-        batches.append(Batch([*told, *(traffic.segments if on else ())], rules(on)))
+        random = traffic.segments if on and not v2 else []
+        batches.append(Batch([*told, *random], rules(on), v2))
     return seen_by_spark(spark, tmp_path_factory.mktemp("golden"), batches, ALL.plan, ALL.apdex)
 
 

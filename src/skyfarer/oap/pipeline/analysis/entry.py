@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
+from skyfarer.oap.pipeline.analysis.latency import latency_ms
 from skyfarer.oap.pipeline.analysis.slow import slow_spans
 from skyfarer.oap.pipeline.sources.shapes import REPORTS
 
@@ -56,7 +57,7 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
         F.greatest(end, F.array_max(spans["startTime"]), F.array_max(reported), told_at).alias(
             "last_time"
         ),
-        F.try_subtract(end, start).alias("latency"),
+        latency_ms(start, end).alias("latency"),
         failed(spans, kept.failed_by).alias("is_error"),
         F.coalesce(
             found_by(F.flatten(spans["tags"]), kept.searchable_tags),

@@ -15,6 +15,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.slow import STATEMENT_CHARS_MAX, Slow
+from skyfarer.oap.pipeline.analysis.latency import latency_ms
+from skyfarer.wire.messages import SpanType
 
 DATABASE: Final = 1
 CACHE: Final = 5
@@ -102,5 +104,6 @@ def _shows(text: Column) -> Column:
 
 
 def _latency(span: Column) -> Column:
-    """Null beyond 64 bits: a span with such times is parked, and must not stop the batch here."""
-    return F.try_subtract(span["endTime"], span["startTime"])
+    """Null of a span whose type only newer agents know: nothing is made of it."""
+    known = span["spanType"].isin(SpanType.Entry, SpanType.Exit, SpanType.Local)
+    return F.when(known, latency_ms(span["startTime"], span["endTime"]))
