@@ -82,7 +82,7 @@ Asked = TypeVar("Asked", bound=Question)
 
 class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
     def __init__(self, client: OapClient, asked: Asked) -> None:
-        super().__init__(client)
+        super().__init__(client, asked.window)
         self._asked = asked
         self._rounds = 0
         self._shown: Listed[Row] | None = None
@@ -110,7 +110,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         with box("panel", "form"):
             self._service = fields.services(self._asked.service)
             self._fields = {"service": self._service, **self.form(self._asked)}
-            Picker(self._asked.window, lambda window: self._ask({"window": window}))
+            Picker(self._asked.window, self.look_at)
             self._searching = ui.label("Searching …").classes("muted searching")
         for name, one in self._fields.items():
             one.on_value_change(self._changed)
@@ -173,6 +173,10 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         else:
             what, advice = self.nothing(self._asked), self.advice(self._asked)
         return f"{what} But {listed.missing}." if listed.missing else f"{what} {advice}"
+
+    def look_at(self, window: Window) -> None:
+        super().look_at(window)
+        self._ask({"window": window})
 
     def _turn(self, pages: int) -> None:
         self._ask({"page": self._asked.page + pages})

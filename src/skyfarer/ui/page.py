@@ -23,7 +23,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     path = "/"
 
     def __init__(self, client: OapClient, wanted: Wanted) -> None:
-        super().__init__(client)
+        super().__init__(client, wanted.window)
         self._wanted = wanted
 
     def body(self) -> None:
@@ -53,7 +53,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         self._empty.element.set_visibility(not anyone)
         self._work.set_visibility(anyone)
         self._list.show(found)
-        self._detail.show(found, whole)
+        self._detail.show(found, whole, self._wanted.window)
         self._detail_box.set_visibility(found.selected is not None)
         missing = anyone and found.selected is None and bool(self._wanted.selected)
         self._missing.set_visibility(missing)
@@ -62,7 +62,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         )
 
     def _picker(self) -> None:
-        Picker(self._wanted.window, self._look_at)
+        Picker(self._wanted.window, self.look_at)
 
     def _choose(self, name: str) -> None:
         self._want(replace(self._wanted, selected=name, instance=""))
@@ -70,7 +70,8 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     def _choose_instance(self, name: str) -> None:
         self._want(replace(self._wanted, instance=name))
 
-    def _look_at(self, window: Window) -> None:
+    def look_at(self, window: Window) -> None:
+        super().look_at(window)
         self._want(replace(self._wanted, window=window))
 
     async def _search(self, text: str) -> None:
@@ -80,6 +81,6 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     def _want(self, wanted: Wanted) -> None:
         """What is chosen is in the address; the usual time need not be."""
         self._wanted = wanted
-        window = wanted.window.address() if wanted.window != Window() else {}
-        told({"service": wanted.selected, "instance": wanted.instance, **window})
+        chosen = {"service": wanted.selected, "instance": wanted.instance}
+        told({**chosen, **wanted.window.kept()})
         ui.timer(0, self.refresh, once=True)

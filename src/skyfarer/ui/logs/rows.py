@@ -9,20 +9,21 @@ from nicegui import ui
 
 from skyfarer.ui.api import Status
 from skyfarer.ui.boxes import box
-from skyfarer.ui.frame import trace_link
+from skyfarer.ui.links import trace_link
 from skyfarer.ui.logs.model import LogRow
 from skyfarer.ui.outside import long_text, shown
+from skyfarer.ui.window import Window
 
 LEVEL_CHARS_MAX = 20
 _TONES = {"error": "chip-failing", "fatal": "chip-failing", "warn": "chip-slow"}
 
 
-def log_rows(rows: Iterable[LogRow], status: Status) -> None:
+def log_rows(rows: Iterable[LogRow], status: Status, window: Window) -> None:
     for row in rows:
-        _line(row, status)
+        _line(row, status, window)
 
 
-def _line(row: LogRow, status: Status) -> None:
+def _line(row: LogRow, status: Status, window: Window) -> None:
     zone = status.time.now.tzinfo
     when = datetime.fromtimestamp(row.time_ms / 1000, zone).strftime("%m-%d %H:%M:%S.%f")[:-3]
     with box("log-row"):
@@ -33,4 +34,4 @@ def _line(row: LogRow, status: Status) -> None:
         with box("log-body"):
             long_text(row.text, "log-text")
         if row.trace_id:
-            ui.link("trace", trace_link(row.trace_id)).classes("log-trace")
+            ui.link("trace", trace_link(row.trace_id, window)).classes("log-trace")

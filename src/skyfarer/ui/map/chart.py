@@ -24,6 +24,8 @@ _BORDERS = {State.SLOW: "dashed", State.FAILING: "solid"}
 _BORDER_WIDTH = 4
 _INK = "getComputedStyle(document.body).getPropertyValue('--ink')"
 _LINE = "#8792a5"
+_UNUSED = 0
+"""NiceGUI tells of no click on what has no value."""
 
 
 def options(shown: Map) -> Options:
@@ -60,6 +62,7 @@ def _node(node: Node, step: str, column: float, row: float) -> dict[str, Any]:
     return {
         "id": node.id,
         "name": _named(node),
+        "value": _UNUSED,
         "x": column * COLUMN_WIDTH,
         "y": row * ROW_HEIGHT,
         "symbolSize": 34 if node.has_agent else 26,
@@ -80,6 +83,7 @@ def _link(call: Call, step: str, bend: float) -> dict[str, Any]:
     return {
         "source": call.source,
         "target": call.target,
+        "value": _UNUSED,
         "lineStyle": {
             "color": _COLOURS[State.FAILING] if failing else _LINE,
             "width": 2,

@@ -17,6 +17,7 @@ from skyfarer.ui.pipeline.model import Look, Looks, rate_text, seconds_text
 from skyfarer.ui.pipeline.panels import Panels, expiry, nodes
 from skyfarer.ui.states import COLLECTOR
 from skyfarer.ui.tables import SmallTable
+from skyfarer.ui.window import Window
 
 LAG_LONG_S = 60.0
 QUEUE_SHORT_S = 300.0
@@ -25,8 +26,8 @@ QUEUE_SHORT_S = 300.0
 class PipelinePage(Page[tuple[Status, Look]]):
     path = "/pipeline"
 
-    def __init__(self, client: OapClient) -> None:
-        super().__init__(client)
+    def __init__(self, client: OapClient, window: Window) -> None:
+        super().__init__(client, window)
         self._looks = Looks()
 
     def body(self) -> None:

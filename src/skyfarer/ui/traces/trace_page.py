@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
 
 from nicegui import ui
 
 from skyfarer.ui.api import OapClient, Status
 from skyfarer.ui.boxes import box, heading, in_words, mark
 from skyfarer.ui.frame import Page
+from skyfarer.ui.links import link
 from skyfarer.ui.logs.api import logs_of_trace
 from skyfarer.ui.logs.model import LogRow
 from skyfarer.ui.logs.rows import log_rows
@@ -19,6 +19,7 @@ from skyfarer.ui.outside import long_text, shown
 from skyfarer.ui.traces import api
 from skyfarer.ui.traces.model import Span
 from skyfarer.ui.traces.waterfall import Row, Waterfall, laid_out
+from skyfarer.ui.window import Window
 
 ROWS_SHOWN_MAX = 400
 INDENTS_MAX = 24
@@ -38,8 +39,8 @@ class TraceFound:
 class TracePage(Page[TraceFound]):
     path = "/trace"
 
-    def __init__(self, client: OapClient, trace_id: str) -> None:
-        super().__init__(client)
+    def __init__(self, client: OapClient, trace_id: str, window: Window) -> None:
+        super().__init__(client, window)
         self._trace_id = trace_id
         self._rounds = 0
         self._shown: tuple[Waterfall, tuple[LogRow, ...]] | None = None
@@ -59,7 +60,7 @@ class TracePage(Page[TraceFound]):
         with box("panel", "list") as self._logs_panel:
             with box("panel-head"):
                 heading("Logs of this trace", 3).classes("panel-title")
-                self._all_logs = ui.link("All", "/logs?" + urlencode({"trace_id": self._trace_id}))
+                ui.link("All", link("/logs", self._window, trace_id=self._trace_id))
             self._logs = box("log-rows")
         for part in (self._work, self._span_panel, self._logs_panel):
             part.set_visibility(False)
@@ -90,7 +91,7 @@ class TracePage(Page[TraceFound]):
         self._logs_panel.set_visibility(bool(found.logs))
         self._logs.clear()
         with self._logs:
-            log_rows(found.logs, found.status)
+            log_rows(found.logs, found.status, self._window)
 
     def _nothing(self) -> str:
         return (
