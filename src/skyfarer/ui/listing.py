@@ -23,6 +23,7 @@ from skyfarer.ui.fields import Field
 from skyfarer.ui.frame import REFRESH_S, Page, told
 from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.picker import Picker
+from skyfarer.ui.states import Empty, collector_of
 from skyfarer.ui.window import Window
 
 ROUNDS_BETWEEN = 5
@@ -118,6 +119,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
                 one.props(f"maxlength={TEXT_MAX}")
                 fields.on_enter(one, partial(self._entered, name))
         self._none = ui.label().classes("state-text missing")
+        self._empty = Empty(collector_of(self._client.url))
         with box("panel", "list") as self._panel:
             self._missing = ui.label().classes("muted note")
             self._rows = box("list-rows")
@@ -155,7 +157,10 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         if listed.services:
             fields.offer(self._service, listed.services, self._asked.service)
         self._panel.set_visibility(bool(listed.rows))
-        self._none.set_text("" if listed.rows else listed.refused or self._why_none(listed))
+        nobody = self._is_nobody_there(listed)
+        self._empty.show(nobody)
+        quiet = not listed.rows and not nobody
+        self._none.set_text((listed.refused or self._why_none(listed)) if quiet else "")
         self._missing.set_text(listed.refused or listed.missing)
         self._rows.clear()
         with self._rows:
@@ -165,6 +170,12 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         self._number.set_text(f"page {page}{end if last and listed.more else ''}")
         self._newer.set_enabled(page > 1)
         self._older.set_enabled(listed.more and not last)
+
+    def _is_nobody_there(self, listed: Listed[Row]) -> bool:
+        """Whether no service has ever reported. Who looks for something in particular is told that
+        it was not found."""
+        for_anything = replace(self._asked, window=Window()) == type(self._asked)()
+        return for_anything and not (listed.rows or listed.services or listed.refused)
 
     def _why_none(self, listed: Listed[Row]) -> str:
         """A search that gave up may have missed some: then its own advice is the one to follow."""

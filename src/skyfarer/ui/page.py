@@ -15,7 +15,7 @@ from skyfarer.ui.model import Overview
 from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.services import ServiceList
-from skyfarer.ui.states import Empty
+from skyfarer.ui.states import Empty, collector_of
 from skyfarer.ui.window import Window
 
 
@@ -27,7 +27,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         self._wanted = wanted
 
     def body(self) -> None:
-        self._empty = Empty()
+        self._empty = Empty(collector_of(self._client.url))
         with box("work") as self._work:
             self._list = ServiceList(self._choose, self._search)
             with box("side"):
@@ -35,7 +35,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
                 self._detail_box = box("detail-box")
                 with self._detail_box:
                     self._detail = ServiceDetail(self._choose_instance, self._picker)
-        for part in (self._empty.element, self._work, self._missing):
+        for part in (self._work, self._missing):
             part.set_visibility(False)
 
     async def find(self, status: Status) -> tuple[Overview, Dashboard | None] | None:
@@ -50,7 +50,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     def show(self, both: tuple[Overview, Dashboard | None]) -> None:
         found, whole = both
         anyone = bool(found.total or self._wanted.filter or found.selected)
-        self._empty.element.set_visibility(not anyone)
+        self._empty.show(not anyone)
         self._work.set_visibility(anyone)
         self._list.show(found)
         self._detail.show(found, whole, self._wanted.window)

@@ -18,6 +18,7 @@ from skyfarer.ui.map.model import Call, Map
 from skyfarer.ui.model import count_text
 from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
+from skyfarer.ui.states import Empty, collector_of
 from skyfarer.ui.window import Window
 
 
@@ -33,6 +34,7 @@ class MapPage(Page[Map]):
             self._facts = ui.label().classes("muted")
             Picker(self._window, self.look_at)
         self._none = ui.label().classes("state-text missing")
+        self._empty = Empty(collector_of(self._client.url))
         with box("panel", "map") as self._panel:
             self._legend = Legend()
             self._drawing = Drawing(self._clicked)
@@ -52,8 +54,10 @@ class MapPage(Page[Map]):
         self._shown = found
         for part in (self._panel, self._list):
             part.set_visibility(bool(found.nodes))
-        self._none.set_text("" if found.nodes else "No calls in this time. Look at a longer one.")
-        self._facts.set_text(_told(found))
+        quiet = not found.nodes and not found.nobody
+        self._none.set_text("No calls in this time. Look at a longer one." if quiet else "")
+        self._empty.show(found.nobody)
+        self._facts.set_text("" if found.nobody else _told(found))
         self._drawing.place.style(f"height: {chart.height(found)}px")
         self._drawing.show(
             chart.options(found),

@@ -15,7 +15,7 @@ from skyfarer.ui.pipeline.books import Books
 from skyfarer.ui.pipeline.history import History
 from skyfarer.ui.pipeline.model import Look, Looks, rate_text, seconds_text
 from skyfarer.ui.pipeline.panels import Panels, expiry, nodes
-from skyfarer.ui.states import COLLECTOR
+from skyfarer.ui.states import collector_of
 from skyfarer.ui.tables import SmallTable
 from skyfarer.ui.window import Window
 
@@ -63,7 +63,7 @@ class PipelinePage(Page[tuple[Status, Look]]):
         self._looks.add(look)
         self._all.set_visibility(True)
         self._show_health(look)
-        self._nothing.set_text("" if look.ledger.accepted else _nothing_yet())
+        self._nothing.set_text("" if look.ledger.accepted else self._nothing_yet())
         self._show_figures(look)
         self._books.show(look)
         self._nodes.show(nodes(look))
@@ -116,9 +116,9 @@ class PipelinePage(Page[tuple[Status, Look]]):
             failing=free_s <= 0,
         )
 
-
-def _nothing_yet() -> str:
-    return (
-        f"Nothing has arrived yet. Point an agent or a satellite at {COLLECTOR}; the page Services"
-        " says how. Everything below counts from the first record on."
-    )
+    def _nothing_yet(self) -> str:
+        collector = collector_of(self._client.url)
+        return (
+            f"Nothing has arrived yet. Point an agent or a satellite at {collector}; the page"
+            " Services says how. Everything below counts from the first record on."
+        )
