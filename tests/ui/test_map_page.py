@@ -168,7 +168,7 @@ def test_in_greys_the_edge_of_a_node_and_a_word_tell_its_state(drawn: Browser, s
 def test_a_legend_says_what_the_signs_mean_and_who_has_them_now(drawn: Browser, axe: Axe) -> None:
     assert drawn.texts(".legend:first-child .legend-sign") == [
         "with an agent",
-        "only called",
+        "without an agent",
         "slow: from 1.00 s on average",
         "failing: below 99 % success",
     ]

@@ -17,7 +17,7 @@ from skyfarer.ui.window import Window
 NAMED_MAX: Final = 10
 _SIGNS: Final = {
     "sign-good": "with an agent",
-    "sign-guessed": "only called",
+    "sign-guessed": "without an agent",
     "sign-slow": f"slow: from {latency_text(SLOW_FROM_MS)} on average",
     "sign-failing": f"failing: below {share_text(FAILING_BELOW_SLA)} success",
 }

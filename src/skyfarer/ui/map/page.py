@@ -37,7 +37,9 @@ class MapPage(Page[Map]):
         self._empty = Empty(collector_of(self._client.url))
         with box("panel", "map") as self._panel:
             self._legend = Legend()
-            self._drawing = Drawing(self._clicked)
+            scrolled = box("map-scroll").props('tabindex=0 role=region aria-label="Map"')
+            with scrolled:
+                self._drawing = Drawing(self._clicked)
         with box("panel", "list") as self._list:
             self._calls = box("list-rows")
         for part in (self._panel, self._list):
@@ -58,7 +60,8 @@ class MapPage(Page[Map]):
         self._none.set_text("No calls in this time. Look at a longer one." if quiet else "")
         self._empty.show(found.nobody)
         self._facts.set_text("" if found.nobody else _told(found))
-        self._drawing.place.style(f"height: {chart.height(found)}px")
+        width, height = chart.size(found)
+        self._drawing.place.style(f"height: {height}px; --least-width: {width}px")
         self._drawing.show(
             chart.options(found),
             f"A map of {len(found.nodes)} services and {len(found.calls)} calls between them, which"

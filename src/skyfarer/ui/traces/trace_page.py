@@ -43,6 +43,7 @@ class TracePage(Page[TraceFound]):
         super().__init__(client, window)
         self._trace_id = trace_id
         self._rounds = 0
+        self._chosen: ui.element | None = None
         self._shown: tuple[Waterfall, tuple[LogRow, ...]] | None = None
 
     def body(self) -> None:
@@ -82,6 +83,7 @@ class TracePage(Page[TraceFound]):
         self._none.set_text("" if rows else self._nothing())
         self._name.set_text(shown(rows[0].span.name) if rows else "No such trace")
         self._facts.set_text(_facts(found) if rows else "")
+        self._chosen = None
         self._rows.clear()
         with self._rows:
             for row in rows[:ROWS_SHOWN_MAX]:
@@ -91,7 +93,7 @@ class TracePage(Page[TraceFound]):
         self._logs_panel.set_visibility(bool(found.logs))
         self._logs.clear()
         with self._logs:
-            log_rows(found.logs, found.status, self._window)
+            log_rows(found.logs, found.status, None)
 
     def _nothing(self) -> str:
         return (
@@ -102,7 +104,7 @@ class TracePage(Page[TraceFound]):
     def _row(self, row: Row) -> None:
         span = row.span
         button = box("fall", tag="button").props("type=button")
-        button.on("click", lambda: self._choose(row))
+        button.props("aria-pressed=false").on("click", lambda: self._choose(row, button))
         with button:
             indent = min(row.depth, INDENTS_MAX) * 14
             with box("fall-name").style(f"padding-left: {indent}px"):
@@ -116,7 +118,10 @@ class TracePage(Page[TraceFound]):
                 box("fall-bar", tone).style(place)
             ui.label(latency_text(span.duration_ms)).classes("fall-duration")
 
-    def _choose(self, row: Row) -> None:
+    def _choose(self, row: Row, button: ui.element) -> None:
+        if self._chosen is not None:
+            self._chosen.props("aria-pressed=false").classes(remove="chosen")
+        self._chosen = button.props("aria-pressed=true").classes("chosen")
         self._span_panel.set_visibility(True)
         self._span.clear()
         with self._span:
