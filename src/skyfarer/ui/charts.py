@@ -173,6 +173,7 @@ def _time_axis(times: Sequence[datetime]) -> Options:
             **INKED,
             "fontSize": 11,
             "hideOverlap": True,
+            "alignMinLabel": "left",
             **(fives if step < _HOUR else {}),
         },
     }
