@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 import grpc
 import pytest
 
+from e2e.registering import Fire, Registry
 from skyfarer.base.clock import SystemClock
+from skyfarer.testing import reports
 from skyfarer.testing.browser import Browser
 from skyfarer.testing.programs import (
     SATELLITE_ANYWHERE,
@@ -28,7 +32,7 @@ from skyfarer.testing.traffic import DemoTraffic
 
 pytestmark = pytest.mark.e2e
 
-MINUTES = 26
+MINUTES, AHEAD_MINUTES = 26, 8
 TRACES_A_MINUTE = 40
 METRICS = ("service_cpm", "service_resp_time", "service_percentile", "service_sla")
 CHARTS = tuple(f".chart-{metric} canvas" for metric in METRICS)
@@ -69,18 +73,21 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 
 def send(port: int, minutes: int) -> int:
-    """Lively minutes of the demo's shop, all at once; the number of records sent."""
+    """Lively minutes of the demo's shop with their logs, all at once; the number of records. Into
+    the future too, so that a slow run has figures of its last minute."""
     traffic, now = DemoTraffic(Random(3), SystemClock()), int(time.time() * 1000)
-    payloads: list[bytes] = []
-    for minute in range(minutes, -1, -1):
+    segments, lines = list[bytes](), list[bytes]()
+    for minute in range(minutes, -1 - AHEAD_MINUTES, -1):
         lively = TRACES_A_MINUTE + 15 * (minute % 7) - 8 * (minute % 3)
         for number in range(lively):
-            at = now - minute * 60_000 - number * 1_000
-            payloads += [one.SerializeToString() for one in traffic.trace(at)]
+            trace = traffic.trace(now - minute * 60_000 - number * 1_000)
+            segments += [one.SerializeToString() for one in trace]
+            lines += [one.SerializeToString() for one in reports.logs(trace)]
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        collect = channel.stream_unary("/skywalking.v3.TraceSegmentReportService/collect")
-        collect(iter(payloads), timeout=60)
-    return len(payloads)
+        for service, records in (("TraceSegment", segments), ("Log", lines)):
+            collect = channel.stream_unary(f"/skywalking.v3.{service}ReportService/collect")
+            collect(iter(records), timeout=60)
+    return len(segments) + len(lines)
 
 
 def test_a_browser_shows_the_services_and_draws_their_charts(
@@ -112,8 +119,9 @@ def test_a_browser_shows_the_services_and_draws_their_charts(
     browser.screenshot(shots / "services.png")
     see_the_map(browser, page_url, shots)
     see_a_failed_trace(browser, page_url, oap, shots)
+    see_the_logs(browser, page_url, shots)
     see_the_pipeline(browser, page_url, oap, satellite_port, shots)
-    see_the_registry(browser, page_url, oap)
+    see_the_registry(browser, page_url, oap, shots)
     assert browser.console_errors() == []
     assert {urlsplit(address).hostname for address in browser.addresses()} <= {"127.0.0.1"}
 
@@ -147,6 +155,16 @@ def see_a_failed_trace(browser: Browser, page_url: str, oap: Oap, shots: Path) -
     browser.screenshot(shots / "trace.png")
 
 
+def see_the_logs(browser: Browser, page_url: str, shots: Path) -> None:
+    """All of the shop's but the quiet ones, each with the way to its trace."""
+    browser.open(f"{page_url}/logs?excluding=taken&last=1h")
+    texts = browser.wait_for("the logs", lambda: browser.texts(".log-text"))
+    assert all(re.search("failed after [0-9]+ ms|slow statement, [0-9]+ ms", one) for one in texts)
+    assert set(browser.texts(".log-service")) <= {"gateway", "order", "stock"}
+    assert set(browser.texts(".log-trace")) == {"trace"}
+    browser.screenshot(shots / "logs.png")
+
+
 def see_the_pipeline(
     browser: Browser, page_url: str, oap: Oap, satellite_port: int, shots: Path
 ) -> None:
@@ -177,12 +195,20 @@ def see_the_pipeline(
     browser.screenshot(shots / "pipeline.png")
 
 
-def see_the_registry(browser: Browser, page_url: str, oap: Oap) -> None:
-    """What other tests of this OAP have registered, if anything."""
-    rows = oap.status("registry")["rows"]
-    browser.open(f"{page_url}/registry")
-    if rows:
-        browser.wait_for("rows", lambda: browser.text(".registry-name"))
-        assert browser.texts(".registry-name") == [row["name"].strip() for row in rows]
-    else:
-        browser.wait_for("a sentence", lambda: "Nothing is registered" in browser.text(".missing"))
+def see_the_registry(browser: Browser, page_url: str, oap: Oap, shots: Path) -> None:
+    """What old agents were given ids for, beside what other tests of this OAP have registered."""
+    told = asyncio.run(register(oap, ["old-gateway", "old-order", "old-stock"]))
+    browser.open(f"{page_url}/registry?keyword=old-")
+    browser.wait_for("the services", lambda: set(told) <= set(browser.texts(".registry-name")))
+    rows = oap.status("registry?keyword=old-")["rows"]
+    ids = browser.texts(".registry-row:not(.registry-heads) .registry-id")
+    shown = dict(zip(browser.texts(".registry-name"), ids, strict=True))
+    assert shown == {row["name"].strip(): str(row["id"]) for row in rows}
+    assert {name: shown[name] for name in told} == {name: str(one) for name, one in told.items()}
+    browser.screenshot(shots / "registry.png")
+
+
+async def register(oap: Oap, services: list[str]) -> dict[str, int]:
+    """Their ids, as each is told."""
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
+        return await Fire(oap.grpc_port).insist(Registry(channel).services, services)

@@ -107,9 +107,10 @@ def shop_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopPages]:
     """For tests that only look."""
     town = Town(tmp_path_factory.mktemp("shop"))
     town.start()
+    filled_ms = SystemClock().now_ms()
     trace_id = shop.fill(town)
     with pages_of(town.url) as url:
-        yield ShopPages(url, trace_id)
+        yield ShopPages(url, trace_id, filled_ms)
     town.stop()
 
 

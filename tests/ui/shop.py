@@ -31,10 +31,12 @@ FILLED = {
 
 @dataclass(frozen=True)
 class ShopPages:
-    """The pages of a shop, at `url`; the trace has failed, and has logs."""
+    """The pages of a shop, at `url`; the trace has failed, and has logs, shortly before it was
+    filled."""
 
     url: str
     trace_id: str
+    filled_ms: int
 
     def open(self, browser: Browser, path: str) -> None:
         """Returns when the page shows the shop: a page that is not known here, the time."""

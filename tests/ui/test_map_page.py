@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -52,6 +52,15 @@ return Object.fromEntries(chart.getOption().series[0].data.map((node) => {
   }
   return [node.name, inked];
 }));
+"""
+
+
+_DARK = "return document.body.classList.contains('body--dark')"
+# Where a node is, from the canvas' left and top.
+_PLACE_OF = """
+const chart = getElement(Number(document.querySelector(".map .canvas").id.slice(1))).chart;
+const node = chart.getOption().series[0].data.find((one) => one.name === arguments[0]);
+return chart.convertToPixel({ seriesIndex: 0 }, [node.x, node.y]);
 """
 
 
@@ -159,7 +168,7 @@ def test_in_greys_the_edge_of_a_node_and_a_word_tell_its_state(drawn: Browser, s
 def test_a_legend_says_what_the_signs_mean_and_who_has_them_now(drawn: Browser, axe: Axe) -> None:
     assert drawn.texts(".legend:first-child .legend-sign") == [
         "with an agent",
-        "only called",
+        "without an agent",
         "slow: from 1.00 s on average",
         "failing: below 99 % success",
     ]
@@ -174,6 +183,37 @@ def test_a_legend_says_what_the_signs_mean_and_who_has_them_now(drawn: Browser, 
 def test_who_is_failing_is_one_click_away(drawn: Browser) -> None:
     drawn.click(".now-failing a")
     drawn.wait_for("the service", lambda: drawn.text(".detail-name") == "broken")
+
+
+@pytest.mark.parametrize("name", ["sluggish · slow", "db:5432"])
+def test_a_click_on_a_node_of_the_graph_leads_to_its_service_and_keeps_the_time(
+    browser: Browser, url: str, name: str
+) -> None:
+    browser.resize(1280, 900)
+    browser.open(url + "?last=1h")
+    browser.wait_for("the map", lambda: browser.ink(".map canvas") > 1_000)
+    browser.click_at(".map canvas", *browser.script(_PLACE_OF, name))
+    service = name.split(" ")[0]
+    browser.wait_for("the service", lambda: browser.text(".detail-name") == service)
+    query = parse_qs(urlsplit(browser.url()).query)
+    assert query == {"service": [service], "last": ["1h"]}
+
+
+def test_a_click_beside_the_nodes_leads_nowhere(drawn: Browser) -> None:
+    before = drawn.url()
+    drawn.click_at(".map canvas", 5, 5)
+    x, y = (
+        sum(both) / 2
+        for both in zip(
+            drawn.script(_PLACE_OF, "front"), drawn.script(_PLACE_OF, "db:5432"), strict=True
+        )
+    )
+    drawn.click_at(".map canvas", x, y)
+    drawn.click(".theme")
+    drawn.wait_for("the other theme", lambda: drawn.script(_DARK))
+    assert drawn.url() == before
+    drawn.click(".theme")
+    drawn.wait_for("the first", lambda: not drawn.script(_DARK))
 
 
 def test_a_database_has_the_figures_of_the_calls_to_it_and_what_nobody_measures_none(

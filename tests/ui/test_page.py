@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from skyfarer.testing.memory_reader import SHOP
+from skyfarer.ui.states import collector_of
 
 CPM = ".chart-service_cpm canvas"
 LATENCY = ".chart-service_resp_time canvas"
@@ -39,6 +40,19 @@ def test_an_empty_page_says_how_to_point_an_agent_at_it(browser, page_url, shots
     assert "127.0.0.1:11800" in browser.text(".empty")
     assert "sw-python run" in browser.text(".empty")
     browser.screenshot(shots / "empty-1280.png")
+
+
+@pytest.mark.parametrize(
+    ("oap_url", "collector"),
+    [
+        ("http://127.0.0.1:12800", "127.0.0.1:11800"),
+        ("http://oap:12800/", "oap:11800"),
+        ("https://oap.example.org/query", "oap.example.org:11800"),
+        ("http://[::1]:12800", "[::1]:11800"),
+    ],
+)
+def test_agents_are_pointed_at_the_host_of_the_oap(oap_url, collector):
+    assert collector_of(oap_url) == collector
 
 
 def test_services_appear_by_themselves_with_figures_and_two_drawn_charts(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skyfarer.ui.model import Ledger
@@ -15,6 +17,7 @@ from skyfarer.ui.pipeline.model import (
     rate_text,
     seconds_text,
 )
+from skyfarer.ui.pipeline.panels import expiry
 
 
 def look(time_ms: int, accepted: int, delivered: int = 0) -> Look:
@@ -35,6 +38,12 @@ def test_a_rate_is_what_the_books_gained_by_the_nodes_own_clock():
     assert (looks.accepted_per_s(), looks.delivered_per_s()) == (100.0, 50.0)
     looks.add(look(2_000, 300, 100))
     assert looks.rates("accepted") == [None, 100.0, 100.0]
+
+
+def test_a_node_that_has_not_looked_for_what_expired_yet_says_so():
+    told = Ttl(3, 7, {}, None, 0, {}, 0)
+    assert ("last seen clean", "not yet") in expiry(told)
+    assert ("last seen clean", "90 s ago") in expiry(replace(told, last_success_s=90.0))
 
 
 def test_books_that_went_back_are_those_of_another_node():

@@ -63,3 +63,13 @@ def test_a_span_stands_below_the_last_that_it_refers_to(browser: Browser, url: s
     browser.open(url + JOINED)
     browser.wait_for("the spans", lambda: len(browser.texts(".fall-text")) == 4)
     assert browser.script(_INDENTS) == [["/first", 0], ["/inside", 1], ["/second", 0], ["/read", 1]]
+
+
+def test_the_span_that_is_shown_is_marked_among_the_others(browser: Browser, url: str) -> None:
+    browser.open(url + JOINED)
+    browser.wait_for("the spans", lambda: len(browser.texts(".fall-text")) == 4)
+    for name, number in (("/inside", 2), ("/read", 4)):
+        browser.click(f".fall:nth-child({number})")
+        browser.wait_for(name, lambda name=name: browser.text(".span-name") == name)
+        browser.wait_for("it", lambda name=name: browser.texts(".fall.chosen .fall-text") == [name])
+        assert browser.texts(".fall[aria-pressed=true] .fall-text") == [name]

@@ -22,6 +22,7 @@ from selenium.common.exceptions import (
     StaleElementReferenceException,
 )
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -123,6 +124,14 @@ class Browser:
     def click(self, selector: str) -> None:
         """A real click of the mouse; an element that is just being redrawn is looked up again."""
         self.wait_for(f"{selector} to click", lambda: self._done(selector, WebElement.click))
+
+    def click_at(self, selector: str, x: float, y: float) -> None:
+        """A real click inside of it, so many CSS pixels from its left and its top."""
+        element = self._started.find_element(By.CSS_SELECTOR, selector)
+        box = element.rect
+        middle = (x - box["width"] / 2, y - box["height"] / 2)
+        chain = ActionChains(self._started)
+        chain.move_to_element_with_offset(element, *map(round, middle)).click().perform()
 
     def type(self, selector: str, text: str) -> None:
         """As soon as it is there; none of it twice, since WebDriver refuses before the first."""

@@ -55,20 +55,21 @@ def create(oap_url: str) -> FastAPI:
         SearchPage(client, asked(Search, request.query_params)).build()
 
     @ui.page("/trace")
-    def trace(id: str = "") -> None:
-        TracePage(client, id).build()
+    def trace(id: str = "", last: str = "", start: str = "", end: str = "") -> None:
+        TracePage(client, id, Window.of(last, start, end)).build()
 
     @ui.page("/logs")
     def logs(request: Request) -> None:
         LogsPage(client, asked(LogQuestion, request.query_params)).build()
 
     @ui.page("/pipeline")
-    def pipeline() -> None:
-        PipelinePage(client).build()
+    def pipeline(last: str = "", start: str = "", end: str = "") -> None:
+        PipelinePage(client, Window.of(last, start, end)).build()
 
     @ui.page("/registry")
-    def registry(request: Request) -> None:
-        RegistryPage(client, Lookup.of(request.query_params)).build()
+    def registry(request: Request, last: str = "", start: str = "", end: str = "") -> None:
+        lookup = Lookup.of(request.query_params)
+        RegistryPage(client, lookup, Window.of(last, start, end)).build()
 
     whole_texts.register()
     # Its bar over requests has no name that could be read aloud, and ours are seldom any.

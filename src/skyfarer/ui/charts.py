@@ -55,7 +55,7 @@ def options(look: Look, minutes: Sequence[datetime], series: Series) -> Options:
         "grid": {"left": 4, "right": 14, "top": 14, "bottom": 2, "containLabel": True},
         "tooltip": _tooltip(look),
         "xAxis": _time_axis(minutes),
-        "yAxis": _value_axis() | ({"max": look.most} if look.most else {}),
+        "yAxis": _value_axis(look.most),
         "series": [_line(look, full), _open_dot(look, growing)],
     }
 
@@ -173,13 +173,15 @@ def _time_axis(times: Sequence[datetime]) -> Options:
             **INKED,
             "fontSize": 11,
             "hideOverlap": True,
+            "alignMinLabel": "left",
             **(fives if step < _HOUR else {}),
         },
     }
 
 
-def _value_axis() -> Options:
+def _value_axis(most: int | None) -> Options:
     return {
+        **({"max": most, "interval": most / 4} if most else {}),
         "type": "value",
         "min": 0,
         "minInterval": 1,

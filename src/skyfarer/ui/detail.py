@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from urllib.parse import urlencode
 
 from nicegui import ui
 
@@ -14,6 +13,7 @@ from skyfarer.ui.dashboard import Dashboard, Named
 from skyfarer.ui.drawn import Drawing
 from skyfarer.ui.figures import Figure
 from skyfarer.ui.kinds import Kind, Ranking, kind_of
+from skyfarer.ui.links import link
 from skyfarer.ui.model import (
     SLA_WHOLE,
     Overview,
@@ -28,6 +28,7 @@ from skyfarer.ui.model import (
 from skyfarer.ui.outside import shown
 from skyfarer.ui.runtime_panel import RuntimePanel
 from skyfarer.ui.tables import SmallTable
+from skyfarer.ui.window import Window
 
 
 class ServiceDetail:
@@ -63,12 +64,13 @@ class ServiceDetail:
                 self._instances = SmallTable("Instances", "instances", heads)
             self._runtime = RuntimePanel(choose_instance)
 
-    def show(self, overview: Overview, dashboard: Dashboard | None) -> None:
+    def show(self, overview: Overview, dashboard: Dashboard | None, window: Window) -> None:
         service = overview.selected
         if service is None:
             return
         vitals = overview.vitals.get(service.name, Vitals())
         self._show_head(service, vitals, overview.step)
+        self._show_links(service, window)
         self._cpm.show(count_text(vitals.cpm.current))
         self._resp_time.show(latency_text(vitals.resp_time.current), slow=vitals.slow)
         self._sla.show(share_text(vitals.sla.current), failing=vitals.failing)
@@ -85,9 +87,13 @@ class ServiceDetail:
         self._name.set_text(shown(service.name))
         self._layers.set_text(shown(" · ".join(service.layers)))
         self._note.set_text(_note(vitals, step.lower()))
-        for link, page in ((self._traces, "/traces"), (self._logs, "/logs")):
-            link.props["href"] = f"{page}?{urlencode({'service': service.name})}"
-            link.set_visibility(service.normal)
+
+    def _show_links(self, service: Service, window: Window) -> None:
+        for way, page in ((self._traces, "/traces"), (self._logs, "/logs")):
+            where = link(page, window, service=service.name)
+            if way.props.get("href") != where:
+                way.props["href"] = where
+            way.set_visibility(service.normal)
 
     def _show_dashboard(self, times: Sequence[datetime], dashboard: Dashboard, kind: Kind) -> None:
         slowest = dashboard.percentiles.get("99", Series())

@@ -19,20 +19,22 @@ from skyfarer.ui.header import REMEMBERED_THEME, Header, name_of
 from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.states import Banner
 from skyfarer.ui.turns import OneAtATime
+from skyfarer.ui.window import Window
 
 REFRESH_S = 2.0
-ID_CHARS_MAX = 1_000
 
 Found = TypeVar("Found")
 
 
 class Page(ABC, Generic[Found]):
-    """One browser's page. `build` once; then `find` and `show` again and again."""
+    """One browser's page. `build` once; then `find` and `show` again and again. A page without a
+    time of its own hands on the one that its reader came with."""
 
     path: ClassVar[str]
 
-    def __init__(self, client: OapClient) -> None:
+    def __init__(self, client: OapClient, window: Window) -> None:
         self._client = client
+        self._window = window
         self._known = False
         self._turns = OneAtATime(self._refresh)
 
@@ -52,12 +54,17 @@ class Page(ABC, Generic[Found]):
         ui.run_javascript(REMEMBERED_THEME)
         ui.page_title(f"{name_of(self.path)} · Skyfarer")
         with ui.context.client.layout:
-            self._header = Header(self.path, self._refreshing)
+            self._header = Header(self.path, self._refreshing, self._window)
         heading(name_of(self.path), 1).classes("unseen")
         self._banner = Banner()
         with box("page") as self._page:
             self.body()
         self._timer = ui.timer(REFRESH_S, self._turns.in_turn)
+
+    def look_at(self, window: Window) -> None:
+        """The pages that the top leads to look at it too."""
+        self._window = window
+        self._header.keep(window)
 
     def _refreshing(self, by_itself: bool) -> None:
         """What a reader asks for is still brought at once."""
@@ -97,12 +104,3 @@ class Page(ABC, Generic[Found]):
 def told(address: Mapping[str, str]) -> None:
     """Puts it into the browser's address, without what is empty: a link to what is shown."""
     ui.navigate.history.replace("?" + urlencode({k: v for k, v in address.items() if v}))
-
-
-def service_link(name: str) -> str:
-    return "/?" + urlencode({"service": name})
-
-
-def trace_link(trace_id: str) -> str:
-    """One whose id is longer than any can be has a link that leads to no trace."""
-    return "/trace?" + urlencode({"id": trace_id[:ID_CHARS_MAX]})

@@ -9,8 +9,10 @@ from nicegui import ui
 from skyfarer.ui.api import Status
 from skyfarer.ui.boxes import box
 from skyfarer.ui.keys import OPEN_HELP, keys
+from skyfarer.ui.links import link
 from skyfarer.ui.marks import KEYS, LOGO, PAUSE, THEME
 from skyfarer.ui.model import Ledger, count_text
+from skyfarer.ui.window import Window
 
 PLACES = {
     "/": ("Services", "s"),
@@ -44,11 +46,12 @@ def name_of(path: str) -> str:
 class Header:
     """`path` is the page that it stands on. `refreshing` is called with whether the page is to
     refresh by itself, which it does until then. Made in the layout, it stands before the page's
-    main part, not in it."""
+    main part, not in it. Its links keep the time of `window`."""
 
-    def __init__(self, path: str, refreshing: Callable[[bool], object]) -> None:
+    def __init__(self, path: str, refreshing: Callable[[bool], object], window: Window) -> None:
         self._refreshing = refreshing
         self._paused = False
+        self._ways: dict[str, ui.link] = {}
         with box("top", tag="header") as top:
             with box("brand"):
                 ui.html(LOGO, sanitize=False).classes("logo")
@@ -56,8 +59,9 @@ class Header:
             with box("places", tag="nav").props('aria-label="Pages"'):
                 for place, (name, key) in PLACES.items():
                     here = place == path
-                    link = ui.link(name, place).classes("place here" if here else "place")
-                    link.props(f"aria-current={'page' if here else 'false'} data-key={key}")
+                    way = ui.link(name, place).classes("place here" if here else "place")
+                    way.props(f"aria-current={'page' if here else 'false'} data-key={key}")
+                    self._ways[place] = way
             self._ledger = _LedgerLine()
             with box("top-right"):
                 self._pulse = box("pulse", "live")
@@ -67,7 +71,13 @@ class Header:
                 _button("keys", KEYS, "Keys").on("click", js_handler=OPEN_HELP)
                 _button("theme", THEME, "Light or dark").on("click", js_handler=_TOGGLE_THEME)
         top.move(target_index=0)
+        self.keep(window)
         keys({key: name for name, key in PLACES.values()})
+
+    def keep(self, window: Window) -> None:
+        """In its links, from now on."""
+        for place, way in self._ways.items():
+            way.props["href"] = link(place, window)
 
     def show(self, status: Status) -> None:
         self._time.set_text(status.time.now.strftime("%H:%M:%S %z"))

@@ -23,6 +23,7 @@ from skyfarer.ui.fields import Field
 from skyfarer.ui.frame import REFRESH_S, Page, told
 from skyfarer.ui.outside import TEXT_CHARS_MAX, shown
 from skyfarer.ui.picker import Picker
+from skyfarer.ui.states import Empty, collector_of
 from skyfarer.ui.window import Window
 
 ROUNDS_BETWEEN = 5
@@ -82,7 +83,7 @@ Asked = TypeVar("Asked", bound=Question)
 
 class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
     def __init__(self, client: OapClient, asked: Asked) -> None:
-        super().__init__(client)
+        super().__init__(client, asked.window)
         self._asked = asked
         self._rounds = 0
         self._shown: Listed[Row] | None = None
@@ -110,7 +111,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         with box("panel", "form"):
             self._service = fields.services(self._asked.service)
             self._fields = {"service": self._service, **self.form(self._asked)}
-            Picker(self._asked.window, lambda window: self._ask({"window": window}))
+            Picker(self._asked.window, self.look_at)
             self._searching = ui.label("Searching …").classes("muted searching")
         for name, one in self._fields.items():
             one.on_value_change(self._changed)
@@ -118,6 +119,7 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
                 one.props(f"maxlength={TEXT_MAX}")
                 fields.on_enter(one, partial(self._entered, name))
         self._none = ui.label().classes("state-text missing")
+        self._empty = Empty(collector_of(self._client.url))
         with box("panel", "list") as self._panel:
             self._missing = ui.label().classes("muted note")
             self._rows = box("list-rows")
@@ -155,7 +157,10 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         if listed.services:
             fields.offer(self._service, listed.services, self._asked.service)
         self._panel.set_visibility(bool(listed.rows))
-        self._none.set_text("" if listed.rows else listed.refused or self._why_none(listed))
+        nobody = self._is_nobody_there(listed)
+        self._empty.show(nobody)
+        quiet = not listed.rows and not nobody
+        self._none.set_text((listed.refused or self._why_none(listed)) if quiet else "")
         self._missing.set_text(listed.refused or listed.missing)
         self._rows.clear()
         with self._rows:
@@ -166,6 +171,12 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         self._newer.set_enabled(page > 1)
         self._older.set_enabled(listed.more and not last)
 
+    def _is_nobody_there(self, listed: Listed[Row]) -> bool:
+        """Whether no service has ever reported. Who looks for something in particular is told that
+        it was not found."""
+        for_anything = replace(self._asked, window=Window()) == type(self._asked)()
+        return for_anything and not (listed.rows or listed.services or listed.refused)
+
     def _why_none(self, listed: Listed[Row]) -> str:
         """A search that gave up may have missed some: then its own advice is the one to follow."""
         if self._asked.page > 1:
@@ -173,6 +184,10 @@ class ListPage(Page[tuple[Status, Listed[Row]]], Generic[Asked, Row]):
         else:
             what, advice = self.nothing(self._asked), self.advice(self._asked)
         return f"{what} But {listed.missing}." if listed.missing else f"{what} {advice}"
+
+    def look_at(self, window: Window) -> None:
+        super().look_at(window)
+        self._ask({"window": window})
 
     def _turn(self, pages: int) -> None:
         self._ask({"page": self._asked.page + pages})

@@ -15,7 +15,7 @@ from skyfarer.ui.model import Overview
 from skyfarer.ui.outside import shown
 from skyfarer.ui.picker import Picker
 from skyfarer.ui.services import ServiceList
-from skyfarer.ui.states import Empty
+from skyfarer.ui.states import Empty, collector_of
 from skyfarer.ui.window import Window
 
 
@@ -23,11 +23,11 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     path = "/"
 
     def __init__(self, client: OapClient, wanted: Wanted) -> None:
-        super().__init__(client)
+        super().__init__(client, wanted.window)
         self._wanted = wanted
 
     def body(self) -> None:
-        self._empty = Empty()
+        self._empty = Empty(collector_of(self._client.url))
         with box("work") as self._work:
             self._list = ServiceList(self._choose, self._search)
             with box("side"):
@@ -35,7 +35,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
                 self._detail_box = box("detail-box")
                 with self._detail_box:
                     self._detail = ServiceDetail(self._choose_instance, self._picker)
-        for part in (self._empty.element, self._work, self._missing):
+        for part in (self._work, self._missing):
             part.set_visibility(False)
 
     async def find(self, status: Status) -> tuple[Overview, Dashboard | None] | None:
@@ -50,10 +50,10 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     def show(self, both: tuple[Overview, Dashboard | None]) -> None:
         found, whole = both
         anyone = bool(found.total or self._wanted.filter or found.selected)
-        self._empty.element.set_visibility(not anyone)
+        self._empty.show(not anyone)
         self._work.set_visibility(anyone)
         self._list.show(found)
-        self._detail.show(found, whole)
+        self._detail.show(found, whole, self._wanted.window)
         self._detail_box.set_visibility(found.selected is not None)
         missing = anyone and found.selected is None and bool(self._wanted.selected)
         self._missing.set_visibility(missing)
@@ -62,7 +62,7 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
         )
 
     def _picker(self) -> None:
-        Picker(self._wanted.window, self._look_at)
+        Picker(self._wanted.window, self.look_at)
 
     def _choose(self, name: str) -> None:
         self._want(replace(self._wanted, selected=name, instance=""))
@@ -70,7 +70,8 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     def _choose_instance(self, name: str) -> None:
         self._want(replace(self._wanted, instance=name))
 
-    def _look_at(self, window: Window) -> None:
+    def look_at(self, window: Window) -> None:
+        super().look_at(window)
         self._want(replace(self._wanted, window=window))
 
     async def _search(self, text: str) -> None:
@@ -80,6 +81,6 @@ class ServicesPage(Page[tuple[Overview, Dashboard | None]]):
     def _want(self, wanted: Wanted) -> None:
         """What is chosen is in the address; the usual time need not be."""
         self._wanted = wanted
-        window = wanted.window.address() if wanted.window != Window() else {}
-        told({"service": wanted.selected, "instance": wanted.instance, **window})
+        chosen = {"service": wanted.selected, "instance": wanted.instance}
+        told({**chosen, **wanted.window.kept()})
         ui.timer(0, self.refresh, once=True)

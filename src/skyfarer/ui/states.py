@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
+import httpx
 from nicegui import ui
 
 from skyfarer.ui.boxes import box, heading
 
-COLLECTOR = "127.0.0.1:11800"
+COLLECTOR_PORT = 11800
 
-PYTHON_AGENT = f"""\
+
+def collector_of(oap_url: str) -> str:
+    """Where agents report to: the OAP's own host, at the port that is usual."""
+    host = httpx.URL(oap_url).host
+    return f"[{host}]:{COLLECTOR_PORT}" if ":" in host else f"{host}:{COLLECTOR_PORT}"
+
+
+def _python_agent(collector: str) -> str:
+    return f"""\
 SW_AGENT_NAME=my-service \\
-SW_AGENT_COLLECTOR_BACKEND_SERVICES={COLLECTOR} \\
+SW_AGENT_COLLECTOR_BACKEND_SERVICES={collector} \\
   sw-python run python app.py"""
 
-JAVA_AGENT = f"""\
+
+def _java_agent(collector: str) -> str:
+    return f"""\
 java -javaagent:skywalking-agent.jar \\
   -Dskywalking.agent.service_name=my-service \\
-  -Dskywalking.collector.backend_service={COLLECTOR} \\
+  -Dskywalking.collector.backend_service={collector} \\
   -jar app.jar"""
 
 
 class Empty:
-    """Shown until the first service reports; says how to make one do so."""
+    """Shown until the first service reports to `collector`; says how to make one do so."""
 
-    def __init__(self) -> None:
-        with box("state", "empty", tag="section") as self.element:
+    def __init__(self, collector: str) -> None:
+        with box("state", "empty", tag="section") as self._element:
             heading("Waiting for the first service", 2).classes("state-title")
             ui.label(
-                f"Point a SkyWalking agent at {COLLECTOR}. Its service shows up here a few seconds "
+                f"Point a SkyWalking agent at {collector}. Its service shows up here a few seconds "
                 "after the first call."
             ).classes("state-text")
-            _snippet("Python", PYTHON_AGENT)
-            _snippet("Java", JAVA_AGENT)
+            _snippet("Python", _python_agent(collector))
+            _snippet("Java", _java_agent(collector))
             with box("waiting"):
                 box("pulse")
                 ui.label("Listening; this page refreshes by itself.").classes("muted")
+        self.show(False)
+
+    def show(self, nobody: bool) -> None:
+        self._element.set_visibility(nobody)
 
 
 def _snippet(title: str, text: str) -> None:

@@ -110,6 +110,10 @@ class Window:
         start, end = (one.strftime(_WRITTEN) for one in self.fixed)
         return {"start": start, "end": end}
 
+    def kept(self) -> dict[str, str]:
+        """For a link to what is seen of the same time; the usual need not be told."""
+        return {} if self == Window() else self.address()
+
 
 def last_words(last: str) -> str:
     number, unit = int(last[:-1]), _NAMES[last[-1]]

@@ -27,7 +27,7 @@ class LogsPage(ListPage[LogQuestion, LogRow]):
         return await api.search(self._client, status.time, asked)
 
     def lines(self, rows: Sequence[LogRow], status: Status) -> None:
-        log_rows(rows, status)
+        log_rows(rows, status, self._window)
 
     def nothing(self, asked: LogQuestion) -> str:
         return "Nothing was looked for." if asked.fault else sought.nothing_found(asked)

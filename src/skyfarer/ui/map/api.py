@@ -46,6 +46,7 @@ async def whole_map(client: OapClient, time: ServerTime, window: Window) -> Map:
         hidden=len(nodes) - len(shown),
         hidden_calls=len(calls) - len(drawn),
         step=buckets.step.lower(),
+        nobody=not nodes and not await client.services(),
     )
 
 

@@ -17,6 +17,7 @@ from skyfarer.ui.model import count_text, latency_text, share_text
 from skyfarer.ui.outside import shown
 
 COLUMN_WIDTH, ROW_HEIGHT = 200, 120
+COLUMN_WIDTH_MIN = 120
 NAME_CHARS_MAX = 28
 _COLOURS = {State.GOOD: "#4a70e8", State.SLOW: "#d18a1b", State.FAILING: "#d1481f"}
 _GUESSED = "#8792a5"
@@ -24,6 +25,8 @@ _BORDERS = {State.SLOW: "dashed", State.FAILING: "solid"}
 _BORDER_WIDTH = 4
 _INK = "getComputedStyle(document.body).getPropertyValue('--ink')"
 _LINE = "#8792a5"
+_UNUSED = 0
+"""NiceGUI tells of no click on what has no value."""
 
 
 def options(shown: Map) -> Options:
@@ -49,17 +52,20 @@ def options(shown: Map) -> Options:
     }
 
 
-def height(shown: Map) -> int:
+def size(shown: Map) -> tuple[int, int]:
+    """The least width at which names do not run into each other, and the height."""
     places = placed([node.id for node in shown.nodes], {(c.source, c.target) for c in shown.calls})
     columns = [column for column, _ in places.values()]
     tallest = max((columns.count(column) for column in set(columns)), default=1)
-    return min(max(tallest, 2) * ROW_HEIGHT + 100, 900)
+    height = min(max(tallest, 2) * ROW_HEIGHT + 100, 900)
+    return len(set(columns)) * COLUMN_WIDTH_MIN, height
 
 
 def _node(node: Node, step: str, column: float, row: float) -> dict[str, Any]:
     return {
         "id": node.id,
         "name": _named(node),
+        "value": _UNUSED,
         "x": column * COLUMN_WIDTH,
         "y": row * ROW_HEIGHT,
         "symbolSize": 34 if node.has_agent else 26,
@@ -80,6 +86,7 @@ def _link(call: Call, step: str, bend: float) -> dict[str, Any]:
     return {
         "source": call.source,
         "target": call.target,
+        "value": _UNUSED,
         "lineStyle": {
             "color": _COLOURS[State.FAILING] if failing else _LINE,
             "width": 2,

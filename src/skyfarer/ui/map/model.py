@@ -70,10 +70,12 @@ class Call:
 @dataclass(frozen=True)
 class Map:
     """`hidden` nodes are more than can be drawn, and their calls are left out too; so are the
-    `hidden_calls` of the others. Figures are of the last full `step`."""
+    `hidden_calls` of the others. Figures are of the last full `step`. `nobody`: whether no service
+    has ever reported."""
 
     nodes: tuple[Node, ...]
     calls: tuple[Call, ...]
     hidden: int = 0
     hidden_calls: int = 0
     step: str = "minute"
+    nobody: bool = False

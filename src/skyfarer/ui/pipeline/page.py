@@ -15,8 +15,9 @@ from skyfarer.ui.pipeline.books import Books
 from skyfarer.ui.pipeline.history import History
 from skyfarer.ui.pipeline.model import Look, Looks, rate_text, seconds_text
 from skyfarer.ui.pipeline.panels import Panels, expiry, nodes
-from skyfarer.ui.states import COLLECTOR
+from skyfarer.ui.states import collector_of
 from skyfarer.ui.tables import SmallTable
+from skyfarer.ui.window import Window
 
 LAG_LONG_S = 60.0
 QUEUE_SHORT_S = 300.0
@@ -25,8 +26,8 @@ QUEUE_SHORT_S = 300.0
 class PipelinePage(Page[tuple[Status, Look]]):
     path = "/pipeline"
 
-    def __init__(self, client: OapClient) -> None:
-        super().__init__(client)
+    def __init__(self, client: OapClient, window: Window) -> None:
+        super().__init__(client, window)
         self._looks = Looks()
 
     def body(self) -> None:
@@ -62,7 +63,7 @@ class PipelinePage(Page[tuple[Status, Look]]):
         self._looks.add(look)
         self._all.set_visibility(True)
         self._show_health(look)
-        self._nothing.set_text("" if look.ledger.accepted else _nothing_yet())
+        self._nothing.set_text("" if look.ledger.accepted else self._nothing_yet())
         self._show_figures(look)
         self._books.show(look)
         self._nodes.show(nodes(look))
@@ -115,9 +116,9 @@ class PipelinePage(Page[tuple[Status, Look]]):
             failing=free_s <= 0,
         )
 
-
-def _nothing_yet() -> str:
-    return (
-        f"Nothing has arrived yet. Point an agent or a satellite at {COLLECTOR}; the page Services"
-        " says how. Everything below counts from the first record on."
-    )
+    def _nothing_yet(self) -> str:
+        collector = collector_of(self._client.url)
+        return (
+            f"Nothing has arrived yet. Point an agent or a satellite at {collector}; the page"
+            " Services says how. Everything below counts from the first record on."
+        )

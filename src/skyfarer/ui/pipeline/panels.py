@@ -81,7 +81,8 @@ def expiry(ttl: Ttl) -> list[Row]:
         (f"oldest of {_KEPT.get(kept, kept)}", seconds_text(age))
         for kept, age in sorted(ttl.oldest_s.items())
     ]
-    rows.append(("last seen clean", f"{seconds_text(ttl.last_success_s)} ago"))
+    seen_s = ttl.last_success_s
+    rows.append(("last seen clean", "not yet" if seen_s is None else f"{seconds_text(seen_s)} ago"))
     rows.append(("expired tables still there", count_text(ttl.expired_tables)))
     if ttl.failures:
         rows.append(("tables that could not be dropped", count_text(ttl.failures)))

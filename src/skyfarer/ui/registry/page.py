@@ -24,6 +24,7 @@ from skyfarer.ui.registry.model import (
     Entry,
     Lookup,
 )
+from skyfarer.ui.window import Window
 
 ROUNDS_BETWEEN = 5
 """Refreshes of the page for one of the table."""
@@ -37,8 +38,8 @@ NOTHING_FITS = "Nothing fits. Ask for less, or for another kind."
 class RegistryPage(Page[tuple[Status, Entries]]):
     path = "/registry"
 
-    def __init__(self, client: OapClient, lookup: Lookup) -> None:
-        super().__init__(client)
+    def __init__(self, client: OapClient, lookup: Lookup, window: Window) -> None:
+        super().__init__(client, window)
         self._lookup = lookup
         self._rounds = 0
         self._shown: Entries | None = None
@@ -102,7 +103,7 @@ class RegistryPage(Page[tuple[Status, Entries]]):
         lookup = replace(self._lookup, **changed)
         if lookup != self._lookup:
             self._lookup, self._shown = lookup, None
-            told(lookup.address())
+            told({**lookup.address(), **self._window.kept()})
             ui.timer(0, self.refresh, once=True)
 
 

@@ -10,12 +10,13 @@ from nicegui import ui
 from skyfarer.ui import fields
 from skyfarer.ui.api import Status
 from skyfarer.ui.boxes import mark
-from skyfarer.ui.frame import trace_link
+from skyfarer.ui.links import trace_link
 from skyfarer.ui.listing import Listed, ListPage
 from skyfarer.ui.model import latency_text
 from skyfarer.ui.outside import shown
 from skyfarer.ui.traces import api
 from skyfarer.ui.traces.model import ORDERS, STATES, Search, TraceRow
+from skyfarer.ui.window import Window
 
 
 class SearchPage(ListPage[Search, TraceRow]):
@@ -36,7 +37,7 @@ class SearchPage(ListPage[Search, TraceRow]):
 
     def lines(self, rows: Sequence[TraceRow], status: Status) -> None:
         for row in rows:
-            _line(row, status)
+            _line(row, status, self._window)
 
     def nothing(self, asked: Search) -> str:
         return "No trace fits."
@@ -45,9 +46,9 @@ class SearchPage(ListPage[Search, TraceRow]):
         return "Look at a longer time, or ask for less."
 
 
-def _line(row: TraceRow, status: Status) -> None:
+def _line(row: TraceRow, status: Status, window: Window) -> None:
     began = datetime.fromtimestamp(row.start_ms / 1000, status.time.now.tzinfo)
-    with ui.link(target=trace_link(row.trace_id)).classes("trace-row"):
+    with ui.link(target=trace_link(row.trace_id, window)).classes("trace-row"):
         mark(row.is_error)
         ui.label(shown(row.endpoint)).classes("trace-name")
         ui.label("failed" if row.is_error else "").classes("chip chip-failing")

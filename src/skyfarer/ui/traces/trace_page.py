@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
 
 from nicegui import ui
 
 from skyfarer.ui.api import OapClient, Status
 from skyfarer.ui.boxes import box, heading, in_words, mark
 from skyfarer.ui.frame import Page
+from skyfarer.ui.links import link
 from skyfarer.ui.logs.api import logs_of_trace
 from skyfarer.ui.logs.model import LogRow
 from skyfarer.ui.logs.rows import log_rows
@@ -19,6 +19,7 @@ from skyfarer.ui.outside import long_text, shown
 from skyfarer.ui.traces import api
 from skyfarer.ui.traces.model import Span
 from skyfarer.ui.traces.waterfall import Row, Waterfall, laid_out
+from skyfarer.ui.window import Window
 
 ROWS_SHOWN_MAX = 400
 INDENTS_MAX = 24
@@ -38,10 +39,11 @@ class TraceFound:
 class TracePage(Page[TraceFound]):
     path = "/trace"
 
-    def __init__(self, client: OapClient, trace_id: str) -> None:
-        super().__init__(client)
+    def __init__(self, client: OapClient, trace_id: str, window: Window) -> None:
+        super().__init__(client, window)
         self._trace_id = trace_id
         self._rounds = 0
+        self._chosen: ui.element | None = None
         self._shown: tuple[Waterfall, tuple[LogRow, ...]] | None = None
 
     def body(self) -> None:
@@ -59,7 +61,7 @@ class TracePage(Page[TraceFound]):
         with box("panel", "list") as self._logs_panel:
             with box("panel-head"):
                 heading("Logs of this trace", 3).classes("panel-title")
-                self._all_logs = ui.link("All", "/logs?" + urlencode({"trace_id": self._trace_id}))
+                ui.link("All", link("/logs", self._window, trace_id=self._trace_id))
             self._logs = box("log-rows")
         for part in (self._work, self._span_panel, self._logs_panel):
             part.set_visibility(False)
@@ -81,6 +83,7 @@ class TracePage(Page[TraceFound]):
         self._none.set_text("" if rows else self._nothing())
         self._name.set_text(shown(rows[0].span.name) if rows else "No such trace")
         self._facts.set_text(_facts(found) if rows else "")
+        self._chosen = None
         self._rows.clear()
         with self._rows:
             for row in rows[:ROWS_SHOWN_MAX]:
@@ -90,7 +93,7 @@ class TracePage(Page[TraceFound]):
         self._logs_panel.set_visibility(bool(found.logs))
         self._logs.clear()
         with self._logs:
-            log_rows(found.logs, found.status)
+            log_rows(found.logs, found.status, None)
 
     def _nothing(self) -> str:
         return (
@@ -101,7 +104,7 @@ class TracePage(Page[TraceFound]):
     def _row(self, row: Row) -> None:
         span = row.span
         button = box("fall", tag="button").props("type=button")
-        button.on("click", lambda: self._choose(row))
+        button.props("aria-pressed=false").on("click", lambda: self._choose(row, button))
         with button:
             indent = min(row.depth, INDENTS_MAX) * 14
             with box("fall-name").style(f"padding-left: {indent}px"):
@@ -115,7 +118,10 @@ class TracePage(Page[TraceFound]):
                 box("fall-bar", tone).style(place)
             ui.label(latency_text(span.duration_ms)).classes("fall-duration")
 
-    def _choose(self, row: Row) -> None:
+    def _choose(self, row: Row, button: ui.element) -> None:
+        if self._chosen is not None:
+            self._chosen.props("aria-pressed=false").classes(remove="chosen")
+        self._chosen = button.props("aria-pressed=true").classes("chosen")
         self._span_panel.set_visibility(True)
         self._span.clear()
         with self._span:
