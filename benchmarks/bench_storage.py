@@ -1,9 +1,10 @@
-"""What storage costs: row groups, the merge of wide rows, reading a week of data, dropping a day.
+"""What storage costs: row groups, the merge of wide rows, reading a week of data, reading while it
+is written to, dropping a day.
 
---only groups|merge|read|drop    one part instead of all
---on duckdb|postgresql           one storage instead of both
---days, --segments               a smaller week: 7 days of 200,000 segments of 1.5 KB, with the
-                                 minutes, hours and days of 1,000 endpoints, unless told
+--only groups|merge|read|wait|drop   one part instead of all
+--on duckdb|postgresql               one storage instead of both
+--days, --segments                   a smaller week: 7 days of 200,000 segments of 1.5 KB, with the
+                                     minutes, hours and days of 1,000 endpoints, unless told
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import storage_dropping
 import storage_merging
 import storage_reading
 import storage_row_groups
+import storage_waiting
 import week
 from figures import figure
 from skyfarer.oap.core.entities import ENTITIES
@@ -52,9 +54,9 @@ def merge(name: str) -> None:
         if isinstance(storage, Postgres):
             storage_merging.measure(storage, wide, MERGE_MAX[name], storage.fold)
             storage_merging.folding(storage, wide)
-            storage_merging.brought(storage, wide, MERGE_MAX[name])
         else:
             storage_merging.measure(storage, wide, MERGE_MAX[name])
+        storage_merging.brought(storage, wide, MERGE_MAX[name])
         storage_merging.small(storage, list(known.values())[:SMALL_SOURCES])
 
 
@@ -72,9 +74,16 @@ def read(name: str, days: int, segments: int) -> None:
         storage_reading.measure(storage, days, segments)
 
 
+def wait(name: str) -> None:
+    with opened(name) as storage:
+        storage_waiting.measure(storage)
+
+
 def drop(name: str) -> None:
     with opened(name) as storage:
         storage_dropping.measure(storage, plans()["Endpoint"])
+        if isinstance(storage, Embedded):
+            storage_dropping.measure_segments(storage)
 
 
 def main() -> None:
@@ -85,6 +94,7 @@ def main() -> None:
     parts: dict[str, Callable[[str], None]] = {
         "merge": merge,
         "read": lambda name: read(name, given.days, given.segments),
+        "wait": wait,
         "drop": drop,
     }
     options.add_argument("--only", choices=["groups", *parts], help="one part instead of all")

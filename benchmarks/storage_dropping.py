@@ -1,17 +1,18 @@
 """Whether it takes longer to drop a day that has more in it.
 
-Days of metrics with ten thousand rows and with more than a million, dropped in turns; the least of
-each counts. A day goes in two steps: it is put out of sight, which holds up batches and is held to
-be independent of its rows, and then its space is given back, when nobody sees it any more. Where
-that removes files, it is held against the bare removal of files of as many bytes in the same place.
-What happens in this process is its CPU time, which others on the machine disturb less.
+Days of metrics with ten thousand rows and with more than a million, and days of segments with two
+thousand and with a hundred thousand, dropped in turns; the least of each counts. A day goes in two
+steps: it is put out of sight, which holds up batches and is held to be independent of its rows, and
+then its space is given back, when nobody sees it any more. Where that removes files, it is held
+against the bare removal of files of as many bytes in the same place. What happens in this process
+is its CPU time, which others on the machine disturb less.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -29,6 +30,8 @@ ROUNDS: Final = 3
 FEW_BUCKETS: Final = 10
 FEW_ROWS: Final = week.ENDPOINTS * FEW_BUCKETS
 MANY_ROWS: Final = week.ENDPOINTS * (1440 + 25)
+FEW_SEGMENTS: Final = 2_000
+MANY_SEGMENTS: Final = 100_000
 TIMES_MAX: Final = 2.0
 UNLINK_TIMES_MAX: Final = 2.0
 LEASE_S: Final = 600.0
@@ -48,6 +51,8 @@ class Dropping(Protocol):
     name: str
     in_process: bool
     storage: Steps
+
+    def store_segments(self, rows: pa.Table) -> None: ...
 
     def store_endpoints(self, day: int, plan: SourcePlan, rows: Iterator[pa.Table]) -> None: ...
 
@@ -76,16 +81,32 @@ def measure(dropping: Dropping, plan: SourcePlan) -> None:
         few, many = 2 * number, 2 * number + 1
         dropping.store_endpoints(few, plan, few_rows(few, plan))
         dropping.store_endpoints(many, plan, week.endpoint_rows(many, plan))
+    _measure(dropping, "metrics_endpoint", f"storage_{dropping.name}_drop", FEW_ROWS, MANY_ROWS)
+
+
+def measure_segments(
+    dropping: Dropping, few: int = FEW_SEGMENTS, many: int = MANY_SEGMENTS
+) -> None:
+    """For a storage that drops a table with an index at once, as DuckDB does."""
+    for day in range(2 * ROUNDS):
+        week.told(f"{dropping.name}: segments to be dropped, {day + 1} of {2 * ROUNDS} days")
+        for rows in week.segments(day, many if day % 2 else few):
+            dropping.store_segments(rows)
+    _measure(dropping, "segment", f"storage_{dropping.name}_drop_segments", few, many)
+
+
+def _measure(dropping: Dropping, model: str, name: str, few_rows: int, many_rows: int) -> None:
+    """Of days by turns, the first with few rows."""
     dropping.settle()
-    spent = [_spent(dropping, day) for day in range(2 * ROUNDS)]
+    spent = [_spent(dropping, model, day) for day in range(2 * ROUNDS)]
     few, many = (Spent(*map(min, zip(*some, strict=True))) for some in (spent[::2], spent[1::2]))
-    _report(
-        f"storage_{dropping.name}_drop", "ms of CPU" if dropping.in_process else "ms", few, many
-    )
+    days = {"few": (few_rows, few), "many": (many_rows, many)}
+    _report(name, "ms of CPU" if dropping.in_process else "ms", days)
 
 
-def _report(name: str, ms: str, few: Spent, many: Spent) -> None:
-    for which, rows, spent in (("few", FEW_ROWS, few), ("many", MANY_ROWS, many)):
+def _report(name: str, ms: str, days: Mapping[str, tuple[int, Spent]]) -> None:
+    (_, few), (_, many) = days["few"], days["many"]
+    for which, (rows, spent) in days.items():
         whole_ms, about = (spent.sight_s + spent.space_s) * 1e3, f"{ms}, {rows} rows"
         figure(f"{name}_of_{which}", spent.sight_s * 1e3, f"{about}, out of sight")
         figure(f"{name}_of_{which}_whole", whole_ms, f"{about}, with its space given back")
@@ -104,20 +125,20 @@ def _times(one_s: float, other_s: float) -> float:
     return max(one_s, ALMOST_NONE_S) / max(other_s, ALMOST_NONE_S)
 
 
-def _spent(dropping: Dropping, day: int) -> Spent:
+def _spent(dropping: Dropping, model: str, day: int) -> Spent:
     """As the keeper of data does it: under a lease, with the note that the day is gone."""
     storage = dropping.storage
     lease = storage.take_lease("benchmark", "benchmark", LEASE_S)
     assert lease is not None, "nobody else takes it"
-    model = next(
+    table = next(
         table
         for table in storage.day_tables()
-        if (table.model, table.day) == ("metrics_endpoint", week.day_bucket(day))
+        if (table.model, table.day) == (model, week.day_bucket(day))
     )
-    directory, size = dropping.files_of(f"{model.model}_{model.day}")
+    directory, size = dropping.files_of(f"{table.model}_{table.day}")
     timed = partial(_timed, time.process_time if dropping.in_process else time.perf_counter)
     removal_s = timed(_removal(directory, size)) if size else 0.0
-    sight_s = timed(lambda: storage._put_out_of_sight(lease, model))
+    sight_s = timed(lambda: storage._put_out_of_sight(lease, table))
     return Spent(sight_s, timed(storage._sweep), removal_s, size)
 
 

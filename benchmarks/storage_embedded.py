@@ -11,12 +11,15 @@ import pyarrow as pa
 import week
 from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.oal.plan import SourcePlan
+from skyfarer.oap.storage.buckets import minute_buckets
 from skyfarer.oap.storage.embedded import EmbeddedStorage, tables
+from skyfarer.oap.storage.entities import services
 from storage_merging import Batches, deltas
 
 
 class Embedded:
     name = "duckdb"
+    plainly = "plain INSERT"
     in_process = True
 
     def __init__(self, directory: Path) -> None:
@@ -61,6 +64,21 @@ class Embedded:
             name: self._insertion(f"plain_{n}", rows)
             for n, (name, rows) in enumerate(forms.items())
         }
+
+    def plain_minutes(self, brought: Deltas) -> Callable[[], None]:
+        """As DuckDB takes the Arrow table by itself, with MAPs: what is brought, and no more."""
+        rows = brought.rows
+        keys = {"entity_id": services(rows), "time_bucket": minute_buckets(rows, UTC)}
+        return self._insertion(
+            "plain_minutes", pa.table(keys | {name: rows[name] for name in brought.merges})
+        )
+
+    def fold(self) -> None:
+        """Nothing is left for later."""
+
+    def server_cpu_s(self) -> float:
+        """There is no server."""
+        return 0.0
 
     def _insertion(self, table: str, rows: pa.Table) -> Callable[[], None]:
         cursor = self.storage._cursor()

@@ -52,7 +52,10 @@ class Merging(Protocol):
 
 
 class Folding(Merging, Protocol):
-    """One that does a part of it later; `plain_minutes` inserts the rows that a batch brings."""
+    """One that may do a part of it later; `plain_minutes` inserts the rows that a batch brings, as
+    `plainly` names it."""
+
+    plainly: str
 
     def fold(self) -> None: ...
 
@@ -166,7 +169,8 @@ def folding(merging: Folding, plan: SourcePlan) -> None:
 
 
 def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:
-    """A batch that brings as many rows as `measure` leaves, beside a COPY of those it brings."""
+    """A batch that brings as many rows as `measure` leaves, beside an insertion of those alone,
+    without their hours and days; by the clock and by the CPU of all who take part."""
     batches, minute = Batches(merging.storage), week.minute_of(0)
     rows = deltas(plan, ROWS, "many", minute)
     copy, apply = merging.plain_minutes(rows), partial(batches.apply, {WIDE: rows})
@@ -178,8 +182,14 @@ def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:
     name = f"storage_{merging.name}_brought"
     figure(name, least(applied).wall_s * 1e3, f"ms, {ROWS} entities of {WIDE} in one batch")
     times, cpu = (one / other for one, other in zip(least(applied), least(copied), strict=True))
-    unit = f"of bare COPY of {ROWS} rows of minutes; CPU of both sides {cpu:.2f}"
-    figure(f"{name}_times", times, unit, at_most=times_max)
+    of = f"of {merging.plainly} of {ROWS} rows of minutes"
+    figure(f"{name}_times", times, f"{of}, by the clock", at_most=times_max)
+    figure(
+        f"{name}_times_cpu",
+        cpu,
+        f"{of}, CPU",
+        at_most=times_max if merging.in_process else None,
+    )
 
 
 def _on_both_sides(merging: Folding, work: Callable[[], None]) -> Spent:

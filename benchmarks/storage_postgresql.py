@@ -29,6 +29,7 @@ NS_A_SECOND = 1_000_000_000
 
 class Postgres:
     name = "postgresql"
+    plainly = "bare COPY"
     in_process = False
 
     def __init__(self, memory: str = "1GB") -> None:

@@ -107,7 +107,7 @@ class AnalysisJob:
         )
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None
-        self._hindered = False
+        self._hindered = ""
         self._backoff = Backoff(BackoffSettings(initial_s=0.5, maximum_s=30.0), Random())
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._watch_query, name="analysis", daemon=True)
@@ -150,7 +150,7 @@ class AnalysisJob:
         self._told()
 
     def _start_query(self, session: SparkSession, start: int) -> StreamingQuery:
-        self._hindered = False
+        self._hindered = ""
         checkpoint = self._settings.spark.scratch / "checkpoint"
         shutil.rmtree(checkpoint, ignore_errors=True)
         self._consumer.commit(start)
@@ -172,18 +172,19 @@ class AnalysisJob:
         )
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
-        """Spark tells of a failure as text; whether it passes by itself is kept here."""
-        self._hindered = False
+        """Spark tells of a failure as text; one that passes by itself is kept here in its words."""
+        self._hindered = ""
         try:
             self._sink(batch, batch_id)
-        except RetryableError:
-            self._hindered = True
+        except RetryableError as error:
+            self._hindered = str(error)
             raise
 
     def _watch_query(self) -> None:
         failures, failed_at = 0, -1
         while not self._stopping.is_set():
-            reason, hindered = self._await_end(), self._hindered
+            ended, hindered = self._await_end(), self._hindered
+            reason = hindered or ended
             if self._stopping.is_set():
                 return
             self._health.set(PART, False, reason)
