@@ -72,11 +72,17 @@ class Shop:
 
 
 def python_shop(
-    directory: Path, service: str, backend: str, protocol: str = "grpc", *, meters: bool = False
+    directory: Path,
+    service: str,
+    backend: str,
+    protocol: str = "grpc",
+    *others: str,
+    meters: bool = False,
 ) -> Shop:
+    """`others`: the address of the shop whose depot it asks."""
     command = [environments.python("agent"), HERE / "agent" / "app.py", protocol, backend, service]
     environ = EAGER if meters else EAGER | METERLESS
-    return _start(directory, service, command, free_port(), environ)
+    return _start(directory, service, command, free_port(), environ, *others)
 
 
 def node_shop(directory: Path, service: str, backend: str) -> Shop:

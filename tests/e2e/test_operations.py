@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from e2e.operations import maps, metadata, metrics, records, unkept
-from e2e.operations.stage import SHOP, Checks, Stage, now_ms, set_up
+from e2e.operations.stage import DEPOT, SHOP, Checks, Stage, now_ms, set_up
 from e2e.shops import python_shop
 from golden.documents import documents
 from skyfarer.testing.programs import Oap
@@ -30,15 +30,18 @@ CHECKS: Final[Checks] = {
 
 @pytest.fixture(scope="module")
 def stage(oap_for_many: Oap, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    directory = tmp_path_factory.mktemp("asked")
-    shop = python_shop(directory, SHOP, f"127.0.0.1:{oap_for_many.grpc_port}")
+    directory, backend = tmp_path_factory.mktemp("asked"), f"127.0.0.1:{oap_for_many.grpc_port}"
+    depot = python_shop(directory, DEPOT, backend)
+    shop = python_shop(directory, SHOP, backend, "grpc", depot.url)
     try:
+        depot.await_ready()
         shop.await_ready()
         stage = Stage(oap_for_many, now_ms())
         set_up(stage, shop)
         yield stage
     finally:
         shop.stop()
+        depot.stop()
 
 
 def test_every_operation_has_a_check_and_every_check_an_operation() -> None:

@@ -138,7 +138,10 @@ class MemoryReader:
             if start_bucket <= bucket <= end_bucket
         ]
         keys = {"entity_id": pa.string(), "time_bucket": pa.int64()}
-        return pa.Table.from_pylist(found) if found else pa.schema(keys).empty_table()
+        if not found:
+            return pa.schema(keys).empty_table()
+        table = pa.Table.from_pylist(found)
+        return table.select([one.name for one in table.schema if one.type != pa.null()])
 
     def relations(
         self,

@@ -1,7 +1,8 @@
 """A small shop under the real agent: a page, one that fails, one that asks the shop's own stock,
-and one that takes its time.
+one that takes its time, and one that asks another shop's depot.
 
-Given: "grpc" or "http", the address to report to, the service, the port to serve at.
+Given: "grpc" or "http", the address to report to, the service, the port to serve at, and the
+address of the other shop, if there is one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from flask import Flask
 from skywalking import agent, config
 from werkzeug.serving import make_server
 
-protocol, backend, service, port = sys.argv[1:]
+protocol, backend, service, port, *others = sys.argv[1:]
 config.init(
     agent_protocol=protocol,
     agent_collector_backend_services=backend,
@@ -52,6 +53,16 @@ def stock() -> str:
 def stocktaking() -> str:
     time.sleep(0.3)
     return "all there"
+
+
+@app.get("/parcel")
+def parcel() -> str:
+    return requests.get(f"{others[0]}/depot", timeout=120).text
+
+
+@app.get("/depot")
+def depot() -> str:
+    return "on its way"
 
 
 server = make_server("127.0.0.1", int(port), app, threaded=True)

@@ -26,9 +26,13 @@ SHOP: Final = "asked-shop"
 INSTANCE: Final = f"{SHOP}-1"
 SHOP_ID: Final = ids.service_id(SHOP)
 INSTANCE_ID: Final = ids.instance_id(SHOP_ID, INSTANCE)
+DEPOT: Final = "asked-depot"
+"""Under the agent too: what the shop sends away is asked for there."""
+DEPOT_ID: Final = ids.service_id(DEPOT)
+DEPOT_INSTANCE: Final = f"{DEPOT}-1"
 TILL, DATABASE, WEB = "asked-till", "asked-db:5432", "asked-web"
 STATEMENT: Final = "select * from asked"
-VISITS: Final = {"/catalogue": 6, "/checkout": 2, "/basket": 3}
+VISITS: Final = {"/catalogue": 6, "/checkout": 2, "/basket": 3, "/parcel": 2}
 SLOW: Final = "/stocktaking"
 EVENT: Final = "asked-event"
 VISIBLE_WITHIN_S: Final = 240.0
@@ -164,6 +168,7 @@ def _arrived(stage: Stage) -> bool:
     return (
         shop.get("endpoints") == stage.calls
         and till.get("calls") == 1
+        and seen(stage.oap, DEPOT).get("endpoints") == {"/depot": VISITS["/parcel"]}
         and len(stage.ask("queryBrowserErrorLogs", condition=browser)["logs"]) == 1
         and len(stage.ask("queryLogs", condition=logs | {"serviceId": SHOP_ID})["logs"]) == 6
         and stage.ask("getProfileTaskLogs", taskID=stage.task) != []

@@ -3,7 +3,7 @@ point. It shares nothing with the evaluator but the tree it walks: slow, obvious
 evaluator is compared with.
 
 A result is lines, labels and values, and whether it has one value or one a point; a metric's values
-are given. Lists (top_n) are not in it.
+are given. Lists are beside it (`plain_lists`).
 """
 
 from __future__ import annotations

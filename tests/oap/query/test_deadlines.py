@@ -14,12 +14,13 @@ import pytest
 
 from golden.mqe.scripts import script
 from golden.mqe.storing import store
-from oap.query.conftest import NOW_MS, PLAN, ZONE
+from oap.query.conftest import NOW_MS, PLAN, ZONE, Inventories
 from oap.query.faults.test_g06_slow_storage import ENDLESS
 from skyfarer.base.clock import SystemClock
 from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.deadline import LateError, left_s, within
 from skyfarer.oap.query import QueryServer, limits
+from skyfarer.oap.query.traces.registered import ENDPOINT, Names
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.oap.storage.embedded.searching import bounded
 from skyfarer.telemetry.health import Health
@@ -122,6 +123,16 @@ def test_a_question_of_prometheus_has_a_time_too(late: Late) -> None:
     answer = late.http.get("/prometheus/api/v1/query", params={"query": sums})
     assert (answer.status_code, answer.json()["error"]) == (503, LATE)
     assert late.storage.reads == 2 * READS
+
+
+def test_names_of_ids_are_looked_up_while_there_is_time() -> None:
+    clock, inventories = HandClock(), Inventories()
+    names = Names(inventories)
+    with within(30, clock):
+        names.learn(ENDPOINT, [1])
+        clock.seconds = 30
+        with pytest.raises(LateError):
+            names.learn(ENDPOINT, [2])
 
 
 def test_a_search_is_ended_when_the_time_of_whoever_asked_is_over(tmp_path: Any) -> None:

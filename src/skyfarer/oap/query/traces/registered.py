@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from skyfarer.oap.core.components import component_named
+from skyfarer.oap.core.deadline import left_s
 from skyfarer.oap.core.inventory import InventoryReader, InventoryScope
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.traces.span import Allowance, Log, Ref, RefType, Span, label, name
@@ -42,6 +43,7 @@ class Names:
         wanted = sorted({number for number in numbers if (scope, number) not in self._known} - {0})
         if self._inventories is None or not wanted or not self._reads_left:
             return
+        left_s()  # there may be hundreds of them for one trace
         self._reads_left -= 1
         self._known |= {(scope, number): "" for number in wanted}
         for number, inventory in self._inventories.inventories_by_id(scope, wanted).items():
