@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from skyfarer.base.units import MIB
 
 NEEDS: Final = (
@@ -60,15 +62,19 @@ class CutDisk:
 
 @contextmanager
 def cut_disk(kind: str, directory: Path) -> Iterator[CutDisk]:
-    """Mounted at first, and unmounted at the end if the test left it mounted."""
+    """Mounted at first, and unmounted at the end if the test left it mounted. Where this process
+    may not do that, the test is skipped and says what it needs."""
     if os.geteuid() != 0 or not all(map(shutil.which, ("mount", "losetup", _MAKE[kind][0]))):
-        raise AssertionError(NEEDS.format(kind))
+        pytest.skip(NEEDS.format(kind))
     image, place = directory / "image", directory / "disk"
     place.mkdir()
     with image.open("wb") as file:
         file.truncate(_IMAGE_BYTES[kind])
     _run([*_MAKE[kind], str(image)])
-    device = _attach(image, kind)
+    try:
+        device = _run(["losetup", "--find", "--show", str(image)]).strip()
+    except AssertionError:
+        pytest.skip(NEEDS.format(kind))
     disk = CutDisk(kind, device, place)
     try:
         disk.mount()
@@ -78,13 +84,6 @@ def cut_disk(kind: str, directory: Path) -> Iterator[CutDisk]:
             disk.unmount()
         _run(["losetup", "-d", device])
         image.unlink()
-
-
-def _attach(image: Path, kind: str) -> str:
-    try:
-        return _run(["losetup", "--find", "--show", str(image)]).strip()
-    except AssertionError as error:
-        raise AssertionError(NEEDS.format(kind)) from error
 
 
 def _run(command: list[str]) -> str:

@@ -29,7 +29,7 @@ class Places:
     def slowest(self) -> int:
         """Everything below is committed by all. A damaged file holds everything until its
         consumer starts and mends it."""
-        return min(place.committed for place in self._all())
+        return min(place.committed for place in self.all())
 
     def known(self) -> tuple[int, int]:
         """The slowest and the farthest; files not made yet say nothing."""
@@ -41,10 +41,10 @@ class Places:
         them, and the one still before it."""
         return max(
             place.dropped.get(OVERFLOW, 0) + max(0, oldest - place.committed)
-            for place in self._all()
+            for place in self.all()
         )
 
-    def _all(self) -> list[Checkpoint]:
+    def all(self) -> list[Checkpoint]:
         return [self._peek(path) for path in self._paths]
 
     def _peek(self, path: Path) -> Checkpoint:

@@ -8,7 +8,7 @@ from os import getpid, register_at_fork
 from weakref import WeakSet
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
-from skyfarer.queue.checkpoint import make_durable
+from skyfarer.queue.checkpoint import Checkpoint, make_durable
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import Disk, make_directory, sync_tree
 from skyfarer.queue.durability import UNKNOWN, Appending, GroupCommit, SyncFailed
@@ -18,7 +18,7 @@ from skyfarer.queue.lock import DirectoryLock
 from skyfarer.queue.meta import open_or_create_meta
 from skyfarer.queue.opening import resumed_segment
 from skyfarer.queue.places import Places
-from skyfarer.queue.records import KIND_MAX, pack_checked, pack_entry_into
+from skyfarer.queue.records import KIND_MAX, pack_checked
 from skyfarer.queue.recovery import Recovered, recover
 from skyfarer.queue.ring import Patience, Ring
 from skyfarer.queue.segment import Segment
@@ -72,6 +72,7 @@ class Writer:
         self._lock = DirectoryLock(self._disk, settings.directory)
         self._oldest = 0
         self._places: Places | None = None
+        self._places_synced: list[Checkpoint] = []
         self._state: State | None = None
         self._waker: Waker | None = None
         self._hear: Callable[[], None] = _nobody
@@ -122,9 +123,11 @@ class Writer:
                 and (length := len(payload := payloads[0])) <= self._put_bytes_max
                 and (end := (start := segment.start) + length) <= segment.limit
             ):
-                # `Segment.place` and `enter` of one record, in the fewest steps. `pwrite` is a
+                # `Segment.place` and `enter` of one record, in the fewest steps. What is called is
                 # local, since Python 3.11 looks for a called attribute among the methods each time.
-                slot, at, pwrite = segment.slot, segment.at, segment.pwrite
+                slot, at, pwrite, store = (
+                    segment.slot, segment.at, segment.pwrite, segment.store_entry
+                )  # fmt: skip
                 try:
                     if pwrite(segment.fd, payload, segment.payload_offset + start) != length:
                         segment.write_whole(payload)
@@ -135,7 +138,7 @@ class Writer:
                 segment.crc = crc = crc32c(payload, segment.crc)
                 checked = pack_checked(start, length, kind, crc)
                 segment.check = check = crc32c(checked, segment.salt + slot)
-                pack_entry_into(segment.index, at, checked, check)
+                store(segment.index, at, checked, check)
                 segment.slot, segment.at, segment.start = slot + 1, at + SLOT_BYTES, end
                 if at >= segment.last_at:
                     segment.limit = -1
@@ -183,6 +186,17 @@ class Writer:
         finally:
             with self._commit.turning:
                 self._remember_suspects()
+
+    def sync_places(self) -> None:
+        """What consumers have committed before the call survives a power cut, too. From any
+        thread, as `sync`; without a commit since the last call there is nothing to do."""
+        places = self._places
+        if places is None or self._ring is None:
+            return
+        if (now := places.all()) != self._places_synced:
+            for name in self._settings.consumers:
+                make_durable(self._disk, self._settings.directory, name)
+            self._places_synced = now
 
     def listen(self, hear: Callable[[], None]) -> None:
         """`hear` is called from inside an append, which must not wait for it, whenever somebody
