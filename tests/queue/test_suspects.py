@@ -196,3 +196,19 @@ def test_a_forked_child_may_not_sync(bench):
             code = 0
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_came_behind_suspects_is_sound_to_the_next_writer_as_well(bench):
+    disk = WatchedDisk()
+    writer, consumer = bench.writer(disk), bench.consumer()
+    writer.append(1, [b"a"])
+    disk.before_sync = failing("00000.seg")
+    with pytest.raises(SyncFailed):
+        writer.sync()
+    writer.append(1, [b"b"])
+    consumer.commit(1)
+    bench.close()
+    writer = bench.writer(disk, durability="fsync")
+    assert writer.append(1, [b"c"]) == 2
+    assert writer.sync() == writer.durable == 3
+    assert len(bench.segment_paths()) == 2

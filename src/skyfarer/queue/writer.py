@@ -362,11 +362,12 @@ class Writer:
         self._places.make_missing(found.oldest)
         if self._fsync:
             self._make_all_durable(ring, found)
-        self._commit.suspect_below = UNKNOWN if shown and state.suspect and found.writing else 0
+        self._commit.resume(state.suspect if shown else 0, found.writing)
         if self._commit.suspect_below:
             ring.distrust()
-        elif found.tail is not None:
-            self._segment = resumed_segment(disk, directory, meta, found.tail, self._fsync)
+        tail = found.tail
+        if tail is not None and tail.extent.first >= self._commit.suspect_below:
+            self._segment = resumed_segment(disk, directory, meta, tail, self._fsync)
         self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
