@@ -8,7 +8,6 @@ from os import getpid, register_at_fork
 from weakref import WeakSet
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
-from skyfarer.queue.checkpoint import Checkpoint, make_durable
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import Disk, make_directory, sync_tree
 from skyfarer.queue.durability import UNKNOWN, Appending, GroupCommit, SyncFailed
@@ -72,7 +71,6 @@ class Writer:
         self._lock = DirectoryLock(self._disk, settings.directory)
         self._oldest = 0
         self._places: Places | None = None
-        self._places_synced: list[Checkpoint] = []
         self._state: State | None = None
         self._waker: Waker | None = None
         self._hear: Callable[[], None] = _nobody
@@ -190,13 +188,8 @@ class Writer:
     def sync_places(self) -> None:
         """What consumers have committed before the call survives a power cut, too. From any
         thread, as `sync`; without a commit since the last call there is nothing to do."""
-        places = self._places
-        if places is None or self._ring is None:
-            return
-        if (now := places.all()) != self._places_synced:
-            for name in self._settings.consumers:
-                make_durable(self._disk, self._settings.directory, name)
-            self._places_synced = now
+        if self._places is not None and self._ring is not None:
+            self._places.make_new_durable()
 
     def listen(self, hear: Callable[[], None]) -> None:
         """`hear` is called from inside an append, which must not wait for it, whenever somebody
@@ -361,7 +354,7 @@ class Writer:
         ring.resume(found.live, found.next_number)
         self._places.make_missing(found.oldest)
         if self._fsync:
-            self._make_all_durable(ring, found)
+            self._make_all_durable(state, self._places, ring, found)
         self._commit.resume(state.suspect if shown else 0, found.writing)
         if self._commit.suspect_below:
             ring.distrust()
@@ -378,19 +371,17 @@ class Writer:
         self._process = getpid()
         _started.add(self)
 
-    def _make_all_durable(self, ring: Ring, found: Recovered) -> None:
+    def _make_all_durable(self, state: State, places: Places, ring: Ring, found: Recovered) -> None:
         """What earlier writers only appended. Where that fails it is suspect: another start could
         sync the same files without an error, and without a byte."""
         directory, geometry = self._settings.directory, self._geometry
         files = [geometry.path(directory, number) for number in ring.numbers()]
         try:
-            for name in self._settings.consumers:
-                make_durable(self._disk, directory, name)
+            places.make_durable()
             sync_tree(self._disk, directory, [*files, directory / "state"])
         except SkyfarerError:
-            assert self._state is not None
-            self._state.publish_suspect(found.writing)
-            self._state.show(bytes.fromhex(self.queue_id), found.oldest, found.writing)
+            state.publish_suspect(found.writing)
+            state.show(bytes.fromhex(self.queue_id), found.oldest, found.writing)
             raise
 
     def _close(self) -> None:
