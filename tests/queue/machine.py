@@ -43,6 +43,7 @@ class QueueMachine(RottingStage):
             return
         except (RetryableError, PermanentError) as error:
             self.excused(error, failed)
+            self.suspect_known &= self.durability == "append"  # it may have been a sync that failed
             return
         assert writer.recovered is not None
         self.met["torn tail cut"] += writer.recovered.torn > 0
@@ -277,7 +278,13 @@ class QueueMachine(RottingStage):
             assert self.reader.oldest() == self.writer.oldest <= count
             done = min(max(self.model.reached[name], self.trying(name)) for name in self.names)
             assert self.when_full == "drop_oldest" or self.writer.oldest <= done
-            assert self.durability == "append" or self.writer.durable == count
+            assert self.durability == "append" or self.is_durable(count)
+
+    def is_durable(self, count: int) -> bool:
+        """Under "fsync": all of it, or nothing, for what an earlier writer failed to sync."""
+        if self.writer.durable == count:
+            return True
+        return self.writer.durable == 0 and (not self.suspect_known or self.places_rotten())
 
     def trying(self, name: str) -> int:
         return self.model.committing[name].end if name in self.model.committing else 0

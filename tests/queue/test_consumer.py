@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.queue.checkpoint import REASONS_MAX, peek
 from skyfarer.queue.consumer import Consumer
+from skyfarer.queue.disk import Disk
 from skyfarer.queue.errors import QueueLocked, QueueMissing
 from skyfarer.queue.layout import PAGE_BYTES
 
@@ -132,3 +136,33 @@ def test_onlookers_see_a_place_without_taking_the_name(ten):
     ten.consumer().commit(6, {"corrupt": 1})
     place = peek(ten.directory, "main", bytes.fromhex(ten.reader().queue_id))
     assert place is not None and (place.committed, place.dropped) == (6, {"corrupt": 1})
+
+
+class CountedSyncs(Disk):
+    def __init__(self) -> None:
+        self.syncs = 0
+        self.broken = False
+
+    def sync_data(self, fd: int) -> None:
+        self.syncs += 1
+        if self.broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_durable_commit_has_waited_for_the_disk_and_one_that_failed_is_written_again(bench):
+    bench.writer().append(1, [b"a", b"b"])
+    disk = CountedSyncs()
+    consumer = Consumer(bench.directory, "main", disk, durable=True)
+    consumer.start()
+    consumer.commit(1)
+    assert disk.syncs == 1
+    disk.broken = True
+    with pytest.raises(PermanentError, match=r"consumer-main.*check the disk"):
+        consumer.commit(2, {"rejected": 1})
+    assert (consumer.committed(), consumer.dropped()) == (1, {})
+    disk.broken = False
+    consumer.commit(2, {"rejected": 1})
+    assert (consumer.committed(), consumer.dropped(), disk.syncs) == (2, {"rejected": 1}, 3)
+    consumer.stop()
+    again = bench.consumer()
+    assert (again.committed(), again.dropped()) == (2, {"rejected": 1})

@@ -9,6 +9,7 @@ import pytest
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES
+from skyfarer.testing.faulty_disk import Death, FaultyDisk
 
 COUNT = 12
 PAYLOADS = [b"%02d" % n * (20 + n) for n in range(COUNT)]
@@ -273,3 +274,17 @@ def test_bytes_of_an_earlier_lap_never_validate(bench):
         file.write(lap[geometry.payload_offset :])
     assert sorted(bench.damaged()) == [0, 1, 8, 9]
     assert b"A" * 3000 not in bench.records(writer.oldest)
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 1, 4, 12, 19])
+def test_the_entry_of_a_single_append_may_be_torn_anywhere_and_is_cut(bench, kept_bytes):
+    disk = FaultyDisk()
+    writer = bench.writer(disk)
+    writer.append(1, [b"kept"])
+    disk.die_at(2, kept_bytes)  # the payload is written, its entry is stored
+    with pytest.raises(Death):
+        writer.append(1, [b"torn" * 99])
+    again = bench.writer()
+    assert (again.writing, again.recovered.torn) == (1, int(kept_bytes > 0))
+    assert again.append(1, [b"next"]) == 1
+    assert bench.records() == [b"kept", b"next"]

@@ -16,6 +16,7 @@ from skyfarer.queue.flusher import Flusher
 from skyfarer.queue.writer import Writer
 
 from .bench import UnsyncedDisk
+from .watched_disk import WatchedDisk
 
 PLENTY_S = 60.0
 NEVER_MS = 60_000
@@ -143,3 +144,14 @@ def test_it_ends_while_it_waits_and_may_be_started_again(bench, flushing):
 def test_a_period_and_a_count_have_bounds(bench, changes):
     with pytest.raises(ConfigError, match=next(iter(changes))):
         bench.settings(**changes)
+
+
+def test_commits_are_flushed_with_it_and_not_twice(bench):
+    disk = WatchedDisk()
+    writer, consumer = bench.writer(disk), bench.consumer()
+    writer.append(1, [b"a", b"b"])
+    for committed in (1, 2):
+        consumer.commit(committed)
+        for _ in range(2):
+            writer.sync_places()
+    assert disk.synced == ["consumer-main"] * 2

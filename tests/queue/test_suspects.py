@@ -5,41 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.queue.durability import SyncFailed
 
-from .bench import UnsyncedDisk
-
-
-class WatchedDisk(UnsyncedDisk):
-    """Notes the names of files synced. `before_write` and `before_sync` are called with a file's
-    name, and may fail the call."""
-
-    def __init__(self) -> None:
-        self.synced: list[str] = []
-        self.before_write: Callable[[str], None] = lambda name: None
-        self.before_sync: Callable[[str], None] = lambda name: None
-
-    def pwrite(self, fd: int, data: bytes | memoryview, offset: int) -> int:
-        self.before_write(_name(fd))
-        return super().pwrite(fd, data, offset)
-
-    def pwritev(self, fd: int, buffers: Sequence[bytes | memoryview], offset: int) -> int:
-        self.before_write(_name(fd))
-        return super().pwritev(fd, buffers, offset)
-
-    def sync_data(self, fd: int) -> None:
-        self.before_sync(_name(fd))
-        self.synced.append(_name(fd))
-
-
-def _name(fd: int) -> str:
-    return Path(f"/proc/self/fd/{fd}").readlink().name
+from .watched_disk import WatchedDisk
 
 
 def failing(wanted: str, times: int = 1) -> Callable[[str], None]:
@@ -223,3 +196,19 @@ def test_a_forked_child_may_not_sync(bench):
             code = 0
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_came_behind_suspects_is_sound_to_the_next_writer_as_well(bench):
+    disk = WatchedDisk()
+    writer, consumer = bench.writer(disk), bench.consumer()
+    writer.append(1, [b"a"])
+    disk.before_sync = failing("00000.seg")
+    with pytest.raises(SyncFailed):
+        writer.sync()
+    writer.append(1, [b"b"])
+    consumer.commit(1)
+    bench.close()
+    writer = bench.writer(disk, durability="fsync")
+    assert writer.append(1, [b"c"]) == 2
+    assert writer.sync() == writer.durable == 3
+    assert len(bench.segment_paths()) == 2

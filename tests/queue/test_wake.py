@@ -108,6 +108,33 @@ def test_one_by_one_each_append_wakes_the_waiter(writer: Writer, tmp_path: Path)
     assert waiter.wait(2 * LONG_S) == 0
 
 
+def test_it_is_the_signal_that_wakes_and_not_a_second_look(writer: Writer, tmp_path: Path) -> None:
+    """Asleep in the kernel, with nothing else to wake it before the test gives up."""
+    reader = Reader(tmp_path / "queue", look_again_s=LONG_S)
+    reader.start()
+    for number in range(5):
+        woken = threading.Event()
+        thread = threading.Thread(
+            target=lambda n=number, woken=woken: reader.wait(n, LONG_S) and woken.set()
+        )
+        thread.start()
+        while not (_says_that_it_sleeps(tmp_path / "queue") and _is_asleep(thread)):
+            os.sched_yield()
+        writer.append(1, [b"a"])
+        assert woken.wait(LONG_S / 6)
+        thread.join()
+    reader.stop()
+
+
+def _says_that_it_sleeps(directory: Path) -> bool:
+    return (directory / FILE).read_bytes()[4:8] != bytes(4)
+
+
+def _is_asleep(thread: threading.Thread) -> bool:
+    stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+    return stat.rpartition(")")[2].split()[0] == "S"
+
+
 def test_a_killed_waiter_harms_nobody(writer: Writer, reader: Reader, tmp_path: Path) -> None:
     waiter = waiting_process(tmp_path / "queue", 0, 10)
     os.kill(waiter.pid, signal.SIGKILL)

@@ -42,6 +42,10 @@ class MappedSegment:
         """False once the writer has wiped it for reuse."""
         return decode_segment_header(self._page, self._header.queue_id) == self._header
 
+    def whole(self) -> bool:
+        """False once somebody has cut the file: to touch what is gone would end the process."""
+        return self._mapped.size() >= len(self._mapped)
+
     def release_pages(self) -> None:
         """Gives the resident pages back; touched again they come from the page cache."""
         self._mapped.madvise(mmap.MADV_DONTNEED)
@@ -103,7 +107,9 @@ class Atlas:
             os.close(fd)
 
     def _mapped(self, extent: Extent) -> MappedSegment | None:
-        segment = self._maps.get(extent.number) or self._map(extent)
+        segment = self._maps.get(extent.number)
+        if segment is None or not segment.whole():
+            segment = self._map(extent)
         if segment is not None:
             self._maps[extent.number] = segment
             self._maps.move_to_end(extent.number)

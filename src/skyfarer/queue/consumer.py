@@ -28,16 +28,21 @@ _log = logging.getLogger(__name__)
 class Consumer:
     """One process and one thread per name; the name must be among the writer's `consumers`.
 
-    `commit` survives SIGKILL on return; a power cut may take a consumer back to an earlier commit,
-    whose records it then sees again. Committing hands the bytes below `sequence` back to the
-    writer, which may overwrite them under any map still held. What it passed over without
-    delivering goes into `dropped`, in the same write, so the ledger is exact after any crash.
+    `commit` survives SIGKILL on return, and if it is `durable` a power cut as well, for a wait for
+    the disk. If it is not, a cut may take a consumer back to an earlier commit, whose records it
+    then sees again: to that before the writer's last flush at most. Committing hands the bytes
+    below `sequence` back to the writer, which may overwrite them under any map still held. What it
+    passed over without delivering goes into `dropped`, in the same write, so the ledger is exact
+    after any crash.
     """
 
-    def __init__(self, directory: Path, name: str, disk: Disk | None = None) -> None:
+    def __init__(
+        self, directory: Path, name: str, disk: Disk | None = None, *, durable: bool = False
+    ) -> None:
         self._directory = directory
         self._path = checkpoint_path(directory, name)
         self._disk = disk or Disk()
+        self._durable = durable
         self._fd: int | None = None
         self._state: State | None = None
         self._queue_id = b""
@@ -89,6 +94,8 @@ class Consumer:
             raise PermanentError(f"{self._path}: {dict(dropped)} is not a count of passed records")
         try:
             write_all(self._disk, self._fd, then.encode(self._queue_id), then.offset)
+            if self._durable:  # if it fails, trying again writes the same slot again
+                self._disk.sync_data(self._fd)
         except OSError as error:
             raise disk_error(error, self._path, "write") from error
         self._checkpoint = then

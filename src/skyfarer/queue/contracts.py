@@ -67,7 +67,8 @@ class AnyReader(Component, Protocol):
         question here."""
 
     def oldest(self) -> int:
-        """The first number still held; it only grows."""
+        """The first number still held. It only grows, but for a start after a power cut, which may
+        find records again that were given up since the last sync."""
 
     def wait(self, beyond: int, timeout_s: float) -> bool:
         """The one call that blocks: until `writing()` is above `beyond`, or False after
@@ -106,7 +107,8 @@ class AnyConsumer(Component, Protocol):
     def commit(self, sequence: int, dropped: Mapping[str, int] = ...) -> None:
         """Hands everything below `sequence` back to the writer, and counts what was not delivered.
 
-        Place and counts move together, and are as durable as the queue is on return. The same
+        Place and counts move together, and on return outlive what the queue outlives, the end of
+        the process; a power cut only where the consumer was asked to wait for that. The same
         place twice changes nothing. Backwards, past `writing`, with more dropped than was passed,
         before `start` or after `stop`: PermanentError, and nothing has moved.
         """

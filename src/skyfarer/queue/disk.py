@@ -16,6 +16,7 @@ from typing import Final
 from skyfarer.base.errors import SkyfarerError
 from skyfarer.base.units import KIB
 from skyfarer.queue.errors import disk_error
+from skyfarer.queue.records import pack_entry_into
 
 BUFFERS_PER_WRITE_MAX: Final = 1024
 STORED_BYTES: Final = 64 * KIB  # of an index, a call
@@ -30,6 +31,7 @@ class Disk:
     pread = staticmethod(os.pread)
     pwrite = staticmethod(os.pwrite)
     pwritev = staticmethod(os.pwritev)
+    store_entry = staticmethod(pack_entry_into)
 
     def make_directory(self, path: Path) -> None:
         path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)

@@ -96,6 +96,12 @@ class GroupCommit:
                 self._earlier.add(number)
             self._names_are_durable = False
 
+    def resume(self, suspect: int, writing: int) -> None:
+        """With what an earlier writer says. Unless it went on behind them, the newest segment is
+        among the suspects, and where they end is not known before another is begun."""
+        left = suspect < writing
+        self.suspect_below = suspect if left else UNKNOWN if writing else 0
+
     def left(self, writing: int) -> None:
         """The writer goes on in another segment, `turning`: records from `writing` on are sound."""
         self.suspect_below = min(self.suspect_below, writing)

@@ -2,7 +2,8 @@
 
 Under "append" a record survives the end of its process at once, and a power cut from the next flush
 on: `Writer.durable`, the watermark, follows `writing` by a period or by so many records, whichever
-comes first. Nothing waits for it, and a program that must not answer before uses "fsync".
+comes first. With it goes what consumers have committed by then. Nothing waits for it; a program
+that must not answer before uses "fsync".
 
 While nothing is appended the thread sleeps with no end to its wait: the writer has a word that it
 looks at behind each append anyway, for readers that sleep, and calls back when that is set. While
@@ -81,6 +82,7 @@ class Flusher:
     def _flush(self, flushed: int) -> int:
         """How far it came."""
         try:
+            self._writer.sync_places()
             flushed = self._writer.sync()
         except SkyfarerError as error:
             if not self._failing:

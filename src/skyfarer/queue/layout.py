@@ -74,7 +74,8 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """`number` never repeats in the life of a queue; `first` is the sequence of slot 0."""
+    """`number` grows by one from segment to segment; `first` is the sequence of slot 0. A number is
+    used again only in a new file, when the one that had it is unlinked or set aside."""
 
     number: int
     first: int

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skyfarer.queue.checkpoint import FILE_BYTES, Checkpoint, checkpoint_path, peek_at
+from skyfarer.queue.checkpoint import (
+    FILE_BYTES,
+    Checkpoint,
+    checkpoint_path,
+    make_durable,
+    peek_at,
+)
 from skyfarer.queue.disk import Disk, create_whole
 from skyfarer.queue.run import OVERFLOW
 
@@ -16,6 +22,9 @@ class Places:
         self, disk: Disk, directory: Path, names: tuple[str, ...], queue_id: bytes
     ) -> None:
         self._disk = disk
+        self._directory = directory
+        self._names = names
+        self._synced: list[Checkpoint] = []
         self._paths = [checkpoint_path(directory, name) for name in names]
         self._queue_id = queue_id
 
@@ -25,6 +34,16 @@ class Places:
             if not path.exists():
                 begin = Checkpoint(0, oldest).encode(self._queue_id)
                 create_whole(self._disk, path, begin, FILE_BYTES, durable=False)
+
+    def make_durable(self) -> None:
+        for name in self._names:
+            make_durable(self._disk, self._directory, name)
+
+    def make_new_durable(self) -> None:
+        """Unless nothing was committed since the last call."""
+        if (now := self._all()) != self._synced:
+            self.make_durable()
+            self._synced = now
 
     def slowest(self) -> int:
         """Everything below is committed by all. A damaged file holds everything until its

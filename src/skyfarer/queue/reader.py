@@ -16,7 +16,7 @@ from skyfarer.queue.meta import read_meta
 from skyfarer.queue.records import ENTRY_WORDS, failures
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run, lost
 from skyfarer.queue.state import State, map_state
-from skyfarer.queue.wake import Sleeper
+from skyfarer.queue.wake import LOOK_AGAIN_S, Sleeper
 
 
 class Reader:
@@ -26,8 +26,11 @@ class Reader:
     writer. Runs stay readable after `stop`: their maps live as long as they do.
     """
 
-    def __init__(self, directory: Path, segments_mapped_max: int = 2) -> None:
+    def __init__(
+        self, directory: Path, segments_mapped_max: int = 2, look_again_s: float = LOOK_AGAIN_S
+    ) -> None:
         self.queue_id = ""
+        self._look_again_s = look_again_s
         self._directory = directory
         self._segments_mapped_max = segments_mapped_max
         self._starts = 0
@@ -142,7 +145,7 @@ class Reader:
 
     def _sleeping(self) -> Sleeper:
         if self._sleeper is None:
-            self._sleeper = Sleeper(self._directory)
+            self._sleeper = Sleeper(self._directory, self._look_again_s)
         return self._sleeper
 
     def _started(self) -> tuple[State, Atlas]:

@@ -6,8 +6,8 @@
     crc   = CRC32C( payload ), begun with the crc of the record before, or with the salt
     check = CRC32C( the 16 bytes before it ), begun with salt + slot
 
-`check` makes an entry good for one slot of one lap of the ring: a segment number is never used
-twice, so neither stale bytes nor an entry that a fault moved elsewhere can pass.
+`check` makes an entry good for one slot of one lap of the ring: a segment number is used twice only
+in different files, so neither stale bytes nor an entry that a fault moved elsewhere can pass.
 
 `crc` is a chain, so a whole run costs one checksum over bytes that lie back to back, at the speed
 of memory, from the entry before the run to its last. Only when that fails is every record looked

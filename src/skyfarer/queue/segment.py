@@ -77,6 +77,7 @@ class Segment:
         self._path = path
         self._disk = disk
         self.pwrite = disk.pwrite
+        self.store_entry = disk.store_entry
         self.fd, self.index = _open(disk, self._path, geometry.payload_offset)
         # By slot, the `check` of the entry before: a view of words costs a third of a slice.
         self.before = memoryview(self.index).cast("I")[PAGE_BYTES // 4 - 1 :: ENTRY_WORDS]

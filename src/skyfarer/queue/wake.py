@@ -106,8 +106,9 @@ class Waker:
 class Sleeper:
     """A reader's end, for one thread at a time."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, look_again_s: float = LOOK_AGAIN_S) -> None:
         path = directory / FILE
+        self._look_again_s = look_again_s
         try:
             with path.open("r+b") as file:
                 if os.fstat(file.fileno()).st_size < PAGE_BYTES:
@@ -131,7 +132,7 @@ class Sleeper:
         `deadline_s` is of the monotonic clock.
         """
         left_s = max(0.0, deadline_s - time.monotonic())
-        self._page.futex().wait(token, min(left_s, LOOK_AGAIN_S))
+        self._page.futex().wait(token, min(left_s, self._look_again_s))
 
     def close(self) -> None:
         self._page.close()

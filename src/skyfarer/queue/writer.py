@@ -8,7 +8,6 @@ from os import getpid, register_at_fork
 from weakref import WeakSet
 
 from skyfarer.base.errors import PermanentError, SkyfarerError
-from skyfarer.queue.checkpoint import make_durable
 from skyfarer.queue.checksum import crc32c
 from skyfarer.queue.disk import Disk, make_directory, sync_tree
 from skyfarer.queue.durability import UNKNOWN, Appending, GroupCommit, SyncFailed
@@ -18,7 +17,7 @@ from skyfarer.queue.lock import DirectoryLock
 from skyfarer.queue.meta import open_or_create_meta
 from skyfarer.queue.opening import resumed_segment
 from skyfarer.queue.places import Places
-from skyfarer.queue.records import KIND_MAX, pack_checked, pack_entry_into
+from skyfarer.queue.records import KIND_MAX, pack_checked
 from skyfarer.queue.recovery import Recovered, recover
 from skyfarer.queue.ring import Patience, Ring
 from skyfarer.queue.segment import Segment
@@ -122,9 +121,11 @@ class Writer:
                 and (length := len(payload := payloads[0])) <= self._put_bytes_max
                 and (end := (start := segment.start) + length) <= segment.limit
             ):
-                # `Segment.place` and `enter` of one record, in the fewest steps. `pwrite` is a
+                # `Segment.place` and `enter` of one record, in the fewest steps. What is called is
                 # local, since Python 3.11 looks for a called attribute among the methods each time.
-                slot, at, pwrite = segment.slot, segment.at, segment.pwrite
+                slot, at, pwrite, store = (
+                    segment.slot, segment.at, segment.pwrite, segment.store_entry
+                )  # fmt: skip
                 try:
                     if pwrite(segment.fd, payload, segment.payload_offset + start) != length:
                         segment.write_whole(payload)
@@ -135,7 +136,7 @@ class Writer:
                 segment.crc = crc = crc32c(payload, segment.crc)
                 checked = pack_checked(start, length, kind, crc)
                 segment.check = check = crc32c(checked, segment.salt + slot)
-                pack_entry_into(segment.index, at, checked, check)
+                store(segment.index, at, checked, check)
                 segment.slot, segment.at, segment.start = slot + 1, at + SLOT_BYTES, end
                 if at >= segment.last_at:
                     segment.limit = -1
@@ -183,6 +184,12 @@ class Writer:
         finally:
             with self._commit.turning:
                 self._remember_suspects()
+
+    def sync_places(self) -> None:
+        """What consumers have committed before the call survives a power cut, too. From any
+        thread, as `sync`; without a commit since the last call there is nothing to do."""
+        if self._places is not None and self._ring is not None:
+            self._places.make_new_durable()
 
     def listen(self, hear: Callable[[], None]) -> None:
         """`hear` is called from inside an append, which must not wait for it, whenever somebody
@@ -347,12 +354,13 @@ class Writer:
         ring.resume(found.live, found.next_number)
         self._places.make_missing(found.oldest)
         if self._fsync:
-            self._make_all_durable(ring, found)
-        self._commit.suspect_below = UNKNOWN if shown and state.suspect and found.writing else 0
+            self._make_all_durable(state, self._places, ring, found)
+        self._commit.resume(state.suspect if shown else 0, found.writing)
         if self._commit.suspect_below:
             ring.distrust()
-        elif found.tail is not None:
-            self._segment = resumed_segment(disk, directory, meta, found.tail, self._fsync)
+        tail = found.tail
+        if tail is not None and tail.extent.first >= self._commit.suspect_below:
+            self._segment = resumed_segment(disk, directory, meta, tail, self._fsync)
         self._remember_suspects()
         state.show(meta.queue_id, found.oldest, found.writing)
         self.writing, self.recovered, self._ring = found.writing, found, ring
@@ -363,19 +371,17 @@ class Writer:
         self._process = getpid()
         _started.add(self)
 
-    def _make_all_durable(self, ring: Ring, found: Recovered) -> None:
+    def _make_all_durable(self, state: State, places: Places, ring: Ring, found: Recovered) -> None:
         """What earlier writers only appended. Where that fails it is suspect: another start could
         sync the same files without an error, and without a byte."""
         directory, geometry = self._settings.directory, self._geometry
         files = [geometry.path(directory, number) for number in ring.numbers()]
         try:
-            for name in self._settings.consumers:
-                make_durable(self._disk, directory, name)
+            places.make_durable()
             sync_tree(self._disk, directory, [*files, directory / "state"])
         except SkyfarerError:
-            assert self._state is not None
-            self._state.publish_suspect(found.writing)
-            self._state.show(bytes.fromhex(self.queue_id), found.oldest, found.writing)
+            state.publish_suspect(found.writing)
+            state.show(bytes.fromhex(self.queue_id), found.oldest, found.writing)
             raise
 
     def _close(self) -> None:

@@ -46,7 +46,9 @@ class Backlog:
         self._writer = Writer(settings)
         self._flusher = Flusher(self._writer, settings)
         self._reader = Reader(settings.directory, settings.segments_mapped_max)
-        self._consumer = Consumer(settings.directory, CONSUMER)
+        self._consumer = Consumer(
+            settings.directory, CONSUMER, durable=settings.durability == "fsync"
+        )
         self.watch = Watch(settings.directory, clock)
         self._bounds = bounds
         self._clock = clock

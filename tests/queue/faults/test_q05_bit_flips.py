@@ -25,6 +25,7 @@ PAYLOADS = [(b"%02d" % n * 200)[: 256 if n % 2 else 250] for n in range(COUNT)]
 SEGMENT_BITS = 16 * KIB * 8
 HEADER_BYTES = 52  # body and checksum; the rest of each copy is zero and is not looked at
 CHECKPOINT_BYTES = 88  # with one reason
+STATE_BYTES = 80  # ten words, the last two say what is suspect
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def places(bench) -> list[tuple[str, int]]:
     entries = range(PAGE_BYTES, PAGE_BYTES + (COUNT + 2) * SLOT_BYTES)
     found = [(segment.name, byte) for byte in (*copies, *entries)]
     found += [("meta", byte) for byte in copies]
-    return found + [("state", byte) for byte in range(64)]
+    return found + [("state", byte) for byte in range(STATE_BYTES)]
 
 
 def test_q05_every_bit_that_a_start_looks_at_costs_at_most_its_record(filled, memory_bench):

@@ -67,6 +67,82 @@ for number, jump in enumerate(jumps):
 print(json.dumps({"seen": seen, "delivered": delivered, "writing": writer.writing}))
 """
 
+# Each jump comes while a reader waits and while a full queue blocks its writer. One wait of each
+# kind is ended by what it waits for, one by its timeout, which must not come sooner than it should.
+# The sleep of a blocked writer is replaced: Python's is by a call that faketime refuses.
+WAITERS = """
+import json, select, sys, threading, time
+from pathlib import Path
+from skyfarer.base.units import KIB
+from skyfarer.queue.consumer import Consumer
+from skyfarer.queue.errors import QueueFull
+from skyfarer.queue.reader import Reader
+from skyfarer.queue.ring import Patience
+from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.writer import Writer
+
+SHORT_S, LONG_S = 0.3, 60.0
+directory, clock, jumps = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+bounds = (directory, 16 * KIB, 64 * KIB, 4 * KIB, "block")
+
+def sleep(seconds):
+    select.select([], [], [], seconds)
+
+def patient(timeout_s):
+    return Writer(QueueSettings(*bounds, block_timeout_s=timeout_s), None, Patience(sleep=sleep))
+
+parts = [patient(LONG_S), Consumer(directory, "main"), Reader(directory, look_again_s=LONG_S)]
+for part in parts:
+    part.start()
+writer, consumer, reader = parts
+seen, woken, let_in, soonest_s = [], 0, 0, LONG_S
+
+def beside(work, act):
+    global soonest_s
+    began, done = time.monotonic(), []
+    thread = threading.Thread(target=lambda: done.append(work()))
+    thread.start()
+    sleep(SHORT_S / 3)
+    clock.write_text(jump)
+    seen.append(time.time())
+    act()
+    thread.join()
+    return done[0], time.monotonic() - began
+
+def fill():
+    while writer.writing - consumer.committed() < 8:
+        writer.append(1, [bytes(4000)])
+
+for jump in jumps:
+    ended, took_s = beside(lambda: reader.wait(reader.writing(), SHORT_S), lambda: None)
+    assert not ended
+    soonest_s = min(soonest_s, took_s)
+    consumer.commit(writer.writing)
+    beyond = writer.writing
+    woken += beside(lambda: reader.wait(beyond, LONG_S), lambda: writer.append(1, [b"a"]))[0]
+    consumer.commit(writer.writing)
+    writer.stop(0.0)
+    writer = patient(LONG_S)
+    writer.start()
+    fill()
+    commit = lambda: consumer.commit(writer.writing)
+    let_in += beside(lambda: writer.append(1, [bytes(4000)]), commit)[0] > 0
+    writer.stop(0.0)
+    writer = patient(SHORT_S)
+    writer.start()
+    fill()
+    def refused():
+        try:
+            writer.append(1, [bytes(4000)])
+        except QueueFull:
+            return True
+    ended, took_s = beside(refused, lambda: None)
+    assert ended
+    soonest_s = min(soonest_s, took_s)
+    consumer.commit(writer.writing)
+print(json.dumps({"seen": seen, "woken": woken, "let_in": let_in, "soonest_s": soonest_s}))
+"""
+
 
 def names_in(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
@@ -92,14 +168,16 @@ def test_q14_the_room_names_no_wall_clock_and_no_date_of_a_file():
     assert found == set()
 
 
-def lived(directory: Path, zone: str, jumps: list[str], fake: bool) -> dict[str, list[float]]:
+def lived(
+    directory: Path, zone: str, jumps: list[str], fake: bool, life: str = LIFE
+) -> dict[str, list[float]]:
     clock = directory / "clock"
     clock.write_text(jumps[0])
     environment = os.environ | {"TZ": zone}
     if fake:
         environment |= {"FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
         environment |= {"LD_PRELOAD": faketime_library(), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    command = [sys.executable, "-c", LIFE, str(directory / "queue"), str(clock), *jumps]
+    command = [sys.executable, "-c", life, str(directory / "queue"), str(clock), *jumps]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result: dict[str, list[float]] = json.loads(done.stdout)
@@ -124,3 +202,11 @@ def test_q14_a_clock_that_jumps_during_a_life_changes_nothing(tmp_path, zone):
     assert jumping["delivered"] == steady["delivered"]
     assert jumping["writing"] == steady["writing"] == 40 * len(JUMPS)
     assert len(steady["delivered"]) == 40 * len(JUMPS)
+
+
+def test_q14_a_clock_that_jumps_ends_no_wait_too_soon_and_keeps_none_from_ending(tmp_path):
+    found = lived(tmp_path, "UTC", JUMPS, fake=True, life=WAITERS)
+    jumps = [abs(later - sooner) for sooner, later in pairwise(found["seen"])]
+    assert sum(jump > 80_000 for jump in jumps) >= len(JUMPS) - 1
+    assert found["woken"] == found["let_in"] == len(JUMPS)
+    assert found["soonest_s"] >= 0.3

@@ -115,3 +115,56 @@ def test_q18_a_million_records_pass_and_resident_memory_stays(memory_bench, poli
     assert facts["delivered"] + facts["dropped"] + facts["queued"] == RECORDS
     assert (facts["dropped"] > 0) == (policy == "drop_oldest")
     assert facts["after"] - facts["before"] < GROWTH_BYTES_MAX
+
+
+def test_q18_an_append_that_gets_no_memory_can_be_tried_again(memory_bench):
+    """Every other one may not have a page more than there is, and a map needs some."""
+    bench, endless = memory_bench("queue"), resource.RLIM_INFINITY
+
+    def life(tell) -> None:
+        writer = bench.writer(capacity_bytes=SEGMENTS * 16 * KIB)
+        kept = refused = 0
+        for n in range(100):
+            if n % 2:
+                pages = int(Path("/proc/self/statm").read_text().split()[0])
+                limit = pages * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (limit, endless))
+            try:
+                kept = writer.append(1, [bytes(4000)] * 2) + 2
+            except (RetryableError, MemoryError):
+                refused += 1
+            finally:
+                resource.setrlimit(resource.RLIMIT_AS, (endless, endless))
+        tell("kept", kept)
+        tell("refused", refused)
+
+    facts = run_apart(life).facts
+    assert facts["refused"] >= 10
+    writer = bench.writer(capacity_bytes=SEGMENTS * 16 * KIB)
+    assert writer.writing == facts["kept"]
+    assert bench.records() == [bytes(4000)] * facts["kept"]
+    bench.close()
+
+
+def test_q18_a_queue_of_any_size_passes_through_a_little_memory(memory_bench):
+    """64 MiB of a ring of 8, with 24 to work in: what is mapped is bounded, and given back."""
+    bench, endless = memory_bench("queue"), resource.RLIM_INFINITY
+
+    def life(tell) -> None:
+        shape = {"segment_bytes": 1 * MIB, "capacity_bytes": 8 * MIB}
+        writer, reader, consumer = bench.writer(**shape), bench.reader(), bench.consumer()
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + 24 * MIB
+        resource.setrlimit(resource.RLIMIT_AS, (limit, endless))
+        delivered = 0
+        for _ in range(0, 64 * MIB, 400 * KIB):
+            writer.append(1, [bytes(4000)] * 100)
+            for run in reader.runs(consumer.committed(), reader.writing()):
+                delivered += sum(map(len, run.payloads()))
+                consumer.commit(run.end, run.dropped)
+        tell("delivered", delivered)
+        tell("dropped", sum(consumer.dropped().values()))
+
+    facts = run_apart(life).facts
+    assert facts["delivered"] == 100 * 4000 * len(range(0, 64 * MIB, 400 * KIB))
+    assert facts["dropped"] == 0
