@@ -28,7 +28,7 @@ prepared: $(VENV)/ready java
 	@$(BIN)/skyfarer oap prepare >/dev/null
 
 bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
-	@for file in benchmarks/bench_$(BENCH).py; do $(BIN)/python $$file || exit 1; done
+	@$(BIN)/python tools/run_benchmarks.py benchmarks/bench_$(BENCH).py
 
 soak: $(VENV)/ready ## the long proof: the satellite's SLO for ten minutes
 	@$(BIN)/python benchmarks/bench_satellite.py --warm-up 10 --minutes 10 --only slo

@@ -160,6 +160,7 @@ class Bench:
         self.storage.start(path, self.zone)
 
     def stop(self) -> None:
+        self.sink.close()
         self.storage.stop()
         self.consumer.stop()
         self.reader.stop()

@@ -15,6 +15,7 @@ from oap.pipeline.emitted_rows import SCHEMA, Emitted, attribute, oal_row, rando
 from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENTITY_COLUMNS, TRACED
 from skyfarer.oap.core.storage import Deltas, Merge
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
+from skyfarer.oap.oal.explanation import explained
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.oap.oal.interpreter import accumulate
 from skyfarer.oap.oal.plan import Plan
@@ -142,6 +143,32 @@ def test_a_plan_without_metrics_still_tells_what_exists(
     found = told(frame, empty)
     entities = {(r["source"], *(r[c] for c in ENTITY_COLUMNS), r["minute"]) for r in rows[:20]}
     assert sum(one.rows.num_rows for one in found.values()) == len(entities)
+
+
+def test_an_explanation_shows_the_keys_and_aggregates_that_the_query_has(
+    spark: SparkSession,
+) -> None:
+    plan = plan_of(shipped()).of(TRACED)
+    made = lowered(plan, attribute)
+    frame = spark.createDataFrame(pa.Table.from_pylist([ALIAS], schema=SCHEMA))
+    keys = [name for name in made.of(frame).columns if name not in {*made.places.values()}]
+    shown = set()
+    for source in plan.sources:
+        for metric in source.metrics:
+            grouped, aggregates = drawn(explained(plan, metric.name))
+            assert grouped[:2] == ["source", "minute"] and {*grouped} <= {*keys}, metric.name
+            assert aggregates and {*aggregates} <= {*made.places}, metric.name
+            shown |= {*grouped, *aggregates}
+    assert shown >= {*made.places}
+    assert "bucket_0" in shown
+
+
+def drawn(text: str) -> tuple[list[str], list[str]]:
+    """The keys and the aggregates of the picture."""
+    lines = text.split("Spark, ")[1].splitlines()
+    (by,) = (line for line in lines if line.startswith("  HashAggregate  by "))
+    keys = [name for name in by.removeprefix("  HashAggregate  by ").split(", ") if name != "…"]
+    return keys, [line.split(" = ")[0].strip() for line in lines if line.startswith(" " * 19)]
 
 
 def test_the_physical_plan_is_one_exchange_between_two_generated_aggregations(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.ahead import Ahead
 from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.testing.programs import eventually
 from skyfarer.testing.traces import Caller, segment
 from skyfarer.wire.messages import (
     InstancePingPkg,
@@ -119,6 +121,10 @@ def test_a_query_that_cannot_be_planned_fails_the_batch_that_asks_for_it(bench: 
         "shop"
     ]
     ahead.end()
+    threads = {one for one in threading.enumerate() if one.name.startswith("planning")}
+    ahead.close()
+    ahead.close()
+    eventually(lambda: len([one for one in threads if one.is_alive()]) < len(threads), 60, "an end")
 
 
 def test_a_batch_with_a_gap_is_refused_and_stores_nothing(bench: Bench) -> None:

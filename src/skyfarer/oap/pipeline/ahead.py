@@ -17,7 +17,8 @@ from skyfarer.oap.pipeline.metrics import Metrics
 
 
 class Ahead:
-    """For one batch at a time: `plan`, `of` if there are traces in it, and `end` in any case.
+    """For one batch at a time: `plan`, `of` if there are traces in it, and `end` in any case; after
+    the last one `close`, which may come twice.
 
     A batch is planned for when the one before had traces.
     """
@@ -49,3 +50,7 @@ class Ahead:
         if self._planned is not None:
             self._planned.exception()
         self._rows = self._planned = None
+
+    def close(self) -> None:
+        """Does not wait for a plan that is being made."""
+        self._thread.shutdown(wait=False)

@@ -142,6 +142,7 @@ class AnalysisJob:
                 " gets the signal; what was not applied is still in the queue",
                 type(error).__name__,
             )
+        self._sink.close()
         self._consumer.stop()
         self._queue.stop()
 

@@ -120,6 +120,10 @@ class BatchSink:
         spent_s = self._clock.monotonic_s() - started
         self._registry.set(table.PIPELINE_BATCH_SECONDS, spent_s)
 
+    def close(self) -> None:
+        """After the last batch; twice is once."""
+        self._ahead.close()
+
     def _fresh(self, decoded: DataFrame, first: int) -> tuple[DataFrame, pa.Table]:
         """What storage has not applied: mostly all, and then nothing has to be said to Spark."""
         rows = self._records(decoded)

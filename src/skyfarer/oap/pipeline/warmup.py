@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from skyfarer.base.errors import PermanentError
 from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.pipeline.analysis.entry import records
@@ -24,11 +25,13 @@ from skyfarer.wire.messages import SegmentObject, SpanObject
 from skyfarer.wire.rpc import Kind
 
 SEGMENT_BYTES = 2 * MIB
+SERVICE = "warm-up"
 
 
 def warm_up(
     session: SparkSession, scratch: Path, splits: int, metrics: Metrics, settings: AnalysisSettings
 ) -> None:
+    """PermanentError where what is known comes out otherwise."""
     directory = scratch / "warm-up"
     shutil.rmtree(directory, ignore_errors=True)
     count = splits * SPLIT_RECORDS_MIN
@@ -40,19 +43,23 @@ def warm_up(
         counted = metrics.of(rows)
     finally:
         rows.unpersist()
-    assert told == count, "not every known segment was read"
-    assert _services(counted) == ["warm-up"], "the analysis of known segments is wrong"
+    if told != count:
+        raise PermanentError(f"{told} of {count} known segments were read: Spark cannot be trusted")
+    if (found := _services(counted)) != [SERVICE]:
+        raise PermanentError(f"known segments are of {SERVICE}, and were analysed to be of {found}")
     shutil.rmtree(directory)
 
 
 def _services(counted: dict[str, Deltas]) -> list[str]:
+    if "Service" not in counted:
+        return []
     names: list[str] = counted["Service"].rows["service"].to_pylist()
     return names
 
 
 def _fill(directory: Path, count: int) -> None:
     span = SpanObject(spanId=0, parentSpanId=-1, operationName="/", startTime=1, endTime=2)
-    known = SegmentObject(traceSegmentId="known", service="warm-up", spans=[span])
+    known = SegmentObject(traceSegmentId="known", service=SERVICE, spans=[span])
     settings = QueueSettings(
         directory, SEGMENT_BYTES, capacity_bytes=4 * SEGMENT_BYTES, record_bytes_max=MIB
     )

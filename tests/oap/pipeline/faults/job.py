@@ -1,7 +1,8 @@
 """An analysis job as a process of its own, whose fates are its arguments after the directory:
 `moment/time/deed`, deeds being those of `DEEDS`, and `there:file:deed` or `gone:file:deed`, done as
-soon as that file of the directory has come, or has come and gone. In its second batch one worker of
-Python's dies.
+soon as that file of the directory has come, or has come and gone; `records=number` is the bound of
+its batches. In its second batch one worker of Python's dies, and one that plans the first batch, if
+the directory has a file that asks for it. What was done is written to `HITS` before it is.
 
 Of its checkpoint it keeps as little as can be. It ends by itself: 0 when all that is queued is
 stored, 3 when the job has given up.
@@ -25,6 +26,7 @@ from queue import Empty, SimpleQueue
 import psutil
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from oap.pipeline.bench import PLAN, SETTINGS
@@ -41,6 +43,10 @@ DEADLINE_S = 1200
 GIVEN_UP = 3
 WORKER_READS = "a worker reads"
 WORKER_DIED = "a worker has died"
+PLANNED = "a batch is planned"
+PLANNER_DIES = "the planner of a batch is to die"
+PLANNER_WAITS = "the planner of a batch is to wait for its end"
+HITS = "hits"
 """Names of files beside the queue."""
 LOOK_EVERY_S = 0.001
 
@@ -51,8 +57,19 @@ class MortalReader(QueueStreamReader):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        beside = Path(options["directory"]).parent
-        self._reads, self._died = beside / WORKER_READS, beside / WORKER_DIED
+        self._beside = Path(options["directory"]).parent
+        self._reads, self._died = self._beside / WORKER_READS, self._beside / WORKER_DIED
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        (self._beside / PLANNED).touch()
+        with suppress(FileNotFoundError):
+            (self._beside / PLANNER_DIES).unlink()
+            note(self._beside, f"{PLANNED}, kill the planner")
+            os.kill(os.getpid(), signal.SIGKILL)
+        jvm = os.getppid()
+        while (self._beside / PLANNER_WAITS).exists() and os.getppid() == jvm:
+            time.sleep(LOOK_EVERY_S)
+        return super().latestOffset(start, limit)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         for rows in super().read(partition):
@@ -69,6 +86,11 @@ class MortalSource(QueueSource):
         return MortalReader(self.options)
 
 
+def note(directory: Path, hit: str) -> None:
+    with (directory / HITS).open("a") as hits:
+        hits.write(f"{hit}\n")
+
+
 def kill_all(_: Path) -> None:
     os.killpg(0, signal.SIGKILL)
 
@@ -78,6 +100,16 @@ def kill_jvm(_: Path) -> None:
     jvm.kill()
 
 
+def kill_workers(_: Path) -> None:
+    """Whatever of Python the JVM has started."""
+    (jvm,) = [one for one in psutil.Process().children() if "java" in one.name()]
+    workers = jvm.children(recursive=True)
+    assert workers, "nobody is there to be killed"
+    for worker in workers:
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+
+
 def lose_checkpoint(directory: Path) -> None:
     shutil.rmtree(directory / "spark" / "checkpoint")
 
@@ -85,6 +117,7 @@ def lose_checkpoint(directory: Path) -> None:
 DEEDS: dict[str, Callable[[Path], None]] = {
     "kill all": kill_all,
     "kill the JVM": kill_jvm,
+    "kill the workers": kill_workers,
     "lose the checkpoint": lose_checkpoint,
 }
 
@@ -112,16 +145,23 @@ class Watch(threading.Thread):
             return not self._changes
 
 
+def done(directory: Path, when: str, deed: str) -> None:
+    note(directory, f"{when}, {deed}")
+    DEEDS[deed](directory)
+
+
 def watches(directory: Path, told: Sequence[str]) -> list[Watch]:
     return [
-        Watch(directory / file, partial(DEEDS[deed], directory), gone=what == "gone")
+        Watch(directory / file, partial(done, directory, file, deed), gone=what == "gone")
         for what, file, deed in (one.split(":") for one in told)
     ]
 
 
 def toll_of(directory: Path, told: Sequence[str], watching: Sequence[Watch]) -> Toll:
     split = [one.split("/") for one in told]
-    fates = [Fate(moment, int(n), partial(DEEDS[deed], directory)) for moment, n, deed in split]
+    fates = [
+        Fate(moment, int(n), partial(done, directory, moment, deed)) for moment, n, deed in split
+    ]
 
     def toll(moment: str) -> None:
         for fate in fates:
@@ -132,11 +172,11 @@ def toll_of(directory: Path, told: Sequence[str], watching: Sequence[Watch]) -> 
     return toll
 
 
-def run(directory: Path, storage: MortalStorage) -> int:
+def run(directory: Path, storage: MortalStorage, records_max: int) -> int:
     settings = room.JobSettings(
         *(directory / "queue", "analysis"),
         SparkSettings("local[2]", "512m", 1, directory / "spark"),
-        records_max=BATCH,
+        records_max=records_max,
         splits=1,
         plan=PLAN,
         analysis=SETTINGS,
@@ -163,15 +203,16 @@ def run(directory: Path, storage: MortalStorage) -> int:
 
 def main(directory: Path, *told: str) -> int:
     room.QueueSource = MortalSource  # type: ignore[misc]
+    sizes = [one for one in told if one.startswith("records=")]
     files = [one for one in told if ":" in one]
     watching = watches(directory, files)
     for one in watching:
         one.start()
-    fates = [one for one in told if one not in files]
+    fates = [one for one in told if one not in (*files, *sizes)]
     storage = MortalStorage(toll_of(directory, fates, watching))
     storage.start(storage_of(directory), UTC)
     try:
-        return run(directory, storage)
+        return run(directory, storage, int(sizes[0].partition("=")[2]) if sizes else BATCH)
     finally:
         storage.stop()
 

@@ -139,6 +139,7 @@ class Line:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._sink.close()
         self.storage.stop()
         self.consumer.stop()
         self.reader.stop()
