@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -223,18 +224,34 @@ class AnalysisJob:
         return "the query ended by itself"
 
     def _restart(self, pause_s: float) -> bool:
-        if self._stopping.wait(pause_s):
-            return True
-        start = self._reached()
-        if self._stopping.is_set():
-            return True
-        assert self._session is not None
-        try:
-            self._query = self._start_query(self._session, start)
-        except (PySparkException, Py4JError, OSError) as error:
-            log.error("analysis cannot be started again: %s", _cause(error))
-            return False
-        return True
+        """False when there is no JVM any more, or it refuses again and again; it may once, where
+        its workers were killed: it learns that from the first that it asks."""
+        for _ in range(FAILURES_MAX):
+            if self._stopping.wait(pause_s):
+                return True
+            start = self._reached()
+            if self._stopping.is_set():
+                return True
+            assert self._session is not None
+            try:
+                self._query = self._start_query(self._session, start)
+            except (PySparkException, Py4JError, OSError) as error:
+                log.error("analysis cannot be started again: %s", _cause(error))
+            else:
+                return True
+            if not _answers(self._session):
+                return False
+            pause_s = self._backoff.next_s()
+        return False
+
+
+def _answers(session: SparkSession) -> bool:
+    """Whether its JVM does."""
+    jvm: Any = session._jvm
+    try:
+        return bool(jvm.System.currentTimeMillis())
+    except _GONE:
+        return False
 
 
 def _cause(error: BaseException) -> str:

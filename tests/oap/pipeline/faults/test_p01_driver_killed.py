@@ -1,13 +1,19 @@
-"""The driver dies between any two steps of a batch: the next start ends where it would have."""
+"""The driver dies between any two steps of a batch: the next start ends where it would have.
+
+Many deaths are copies of the files and an exception, in this process, where a life costs little;
+a few are of processes of their own, by SIGKILL. Before the commit, it is P3's.
+"""
 
 from __future__ import annotations
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from oap.pipeline.faults import job
 from oap.pipeline.faults.line import (
     BEGIN,
     COMMIT,
@@ -24,6 +30,7 @@ from oap.pipeline.faults.line import (
     contents,
     dying,
 )
+from oap.pipeline.faults.lives import lived
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
 
@@ -31,6 +38,14 @@ DEATHS = (
     *((SEARCH, 1), (METRICS, 1), (BEGIN, 1), (STATEMENT, 1), (STATEMENT, 30), (COMMIT, 1)),
     *((COMMITTED, 1), (METRICS, 1), (RELEASE, 1), (COMMIT, 2), (RELEASED, 1)),
 )
+KILLS = (
+    (SEARCH, 1, "kill all"),
+    (BEGIN, 1, "kill all"),
+    (STATEMENT, 30, "kill all"),
+    (STATEMENT, 30, "kill the JVM"),
+    (COMMITTED, 1, "kill all"),
+)
+"""From the entry of the sink to the end of its transaction."""
 EACH = 12
 """Of so many moments of a transaction one is looked at."""
 
@@ -47,6 +62,25 @@ def test_a_driver_killed_at_any_step_of_a_batch_leaves_the_tables_of_one_never_k
         life = left
     with Line(life, spark, metrics) as line:
         assert 0 < line.applied() < BATCHES * BATCH, "no batch is left, or none was ever stored"
+        line.run()
+        assert line.consumer.committed() == BATCHES * BATCH
+    assert contents(life) == undisturbed
+
+
+@pytest.mark.timeout(3600)
+def test_a_driver_or_jvm_ended_by_sigkill_in_a_batch_leaves_the_tables_of_one_never_killed(
+    filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    life = shutil.copytree(filled, tmp_path / "life")
+    (life / job.WORKER_DIED).touch()  # one that died would make the query begin anew
+    for moment, time, deed in KILLS:
+        code, said = lived(life, f"{moment}/{time}/{deed}")
+        assert code == -signal.SIGKILL if deed == "kill all" else code > 0, said
+    hits = [f"{moment}, {deed}" for moment, _, deed in KILLS]
+    assert (life / job.HITS).read_text().splitlines() == hits
+    with Line(life, spark, metrics) as line:
+        # What the transaction of a dead JVM's batch has come to depends on who is faster.
+        assert line.applied() in (BATCH, 2 * BATCH)
         line.run()
         assert line.consumer.committed() == BATCHES * BATCH
     assert contents(life) == undisturbed

@@ -1,4 +1,5 @@
-"""Real processes and real kills: a worker, the whole group, the JVM; and a checkpoint in ruins.
+"""Real processes and real kills: workers, the whole group, the JVM; and a checkpoint in ruins,
+after which batches have another size.
 
 One queue goes through all of it, so that few JVMs are started, and at the end its tables are those
 of a run that nothing happened to.
@@ -14,12 +15,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from oap.pipeline.faults import job
-from oap.pipeline.faults.line import COMMIT, COMMITTED, Line, Tables, contents
+from oap.pipeline.faults.line import BEGIN, COMMIT, COMMITTED, Line, Tables, contents
 from oap.pipeline.faults.lives import lived
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
 
 pytestmark = pytest.mark.timeout(3600)
+
+OTHER = 20
+"""Records of a batch after the checkpoint was lost."""
+WORKERS = [(BEGIN, 1), (COMMIT, 2), (COMMITTED, 3)]
+"""When all workers of Python's are killed: the sink needs none of them there, and the next batch
+has others. The one that plans the first batch, and one that reads the second, die by themselves."""
 
 
 def ruin(checkpoint: Path) -> None:
@@ -38,15 +45,30 @@ def test_killed_workers_groups_and_jvms_and_ruined_checkpoints_change_no_table(
     filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
 ) -> None:
     life = shutil.copytree(filled, tmp_path / "life")
-    code, said = lived(life, f"{COMMITTED}/1/lose the checkpoint", f"{COMMIT}/3/kill all")
+    (life / job.PLANNER_DIES).touch()
+    code, said = lived(
+        life,
+        *(f"{moment}/{time}/kill the workers" for moment, time in WORKERS),
+        f"{COMMITTED}/1/lose the checkpoint",
+        f"{COMMIT}/5/kill all",
+    )
     assert code == -signal.SIGKILL, said
     assert (life / job.WORKER_DIED).exists()
+    assert (life / job.HITS).read_text().splitlines() == [
+        f"{job.PLANNED}, kill the planner",
+        f"{BEGIN}, kill the workers",
+        f"{COMMITTED}, lose the checkpoint",
+        f"{COMMIT}, kill the workers",
+        f"{COMMITTED}, kill the workers",
+        f"{COMMIT}, kill all",
+    ]
     assert "analysis failed at record" in said
     ruin(life / "spark" / "checkpoint")
-    code, said = lived(life, "there:spark/checkpoint/commits/0:kill the JVM")
+    size = f"records={OTHER}"
+    code, said = lived(life, "there:spark/checkpoint/commits/0:kill the JVM", size)
     assert code == job.GIVEN_UP, said
     assert "Spark's JVM is gone" in said
     with Line(life, spark, metrics) as line:
-        assert line.applied() == (BATCHES - 2) * BATCH
+        assert line.applied() == (BATCHES - 1) * BATCH + OTHER
         line.run()
     assert contents(life) == undisturbed

@@ -177,10 +177,11 @@ class AnalysisProvider(Provider):
             records_max=self._config.batchRecordsMax,
             splits=_parallelism(self._config.sparkMaster),
             plan=filled(self._plan),
-            analysis=self._analysis(node.config, retention),
+            analysis=self.analysis(node.config, retention),
         )
 
-    def _analysis(self, core: CoreConfig, retention: Retention) -> AnalysisSettings:
+    def analysis(self, core: CoreConfig, retention: Retention) -> AnalysisSettings:
+        """What the analysis itself is told, of the configuration and the files it names."""
         from skyfarer.oap.pipeline.analysis.entry import NamingSettings
         from skyfarer.oap.pipeline.analysis.kept import KeptSettings
         from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
