@@ -85,7 +85,7 @@ class Flusher:
             self._writer.sync_places()
             flushed = self._writer.sync()
         except SkyfarerError as error:
-            if not self._failing:
+            if not self._failing and not self._stopping.is_set():
                 _log.error("the queue cannot be flushed, and tries again: %s", error)
             self._failing = True
             self._stopping.wait(self._period_s)

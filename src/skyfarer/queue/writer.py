@@ -123,9 +123,8 @@ class Writer:
             ):
                 # `Segment.place` and `enter` of one record, in the fewest steps. What is called is
                 # local, since Python 3.11 looks for a called attribute among the methods each time.
-                slot, at, pwrite, store = (
-                    segment.slot, segment.at, segment.pwrite, segment.store_entry
-                )  # fmt: skip
+                slot, at = segment.slot, segment.at
+                pwrite, store = segment.pwrite, segment.store_entry
                 try:
                     if pwrite(segment.fd, payload, segment.payload_offset + start) != length:
                         segment.write_whole(payload)

@@ -28,6 +28,8 @@ from skyfarer.satellite.epoch import epoch
 from skyfarer.telemetry.ledger import Ledger
 
 CONSUMER = "sender"
+# For a flush that runs: left alone, the next start would take what it covers for suspect.
+FLUSH_GRACE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Backlog:
         self._flusher.start()
 
     def stop(self, timeout_s: float) -> None:
-        self._flusher.stop(timeout_s)
+        self._flusher.stop(max(timeout_s, FLUSH_GRACE_S))
         self._reader.stop()
         self._consumer.stop()
         self._writer.stop(timeout_s)
