@@ -11,7 +11,7 @@ import pytest
 from google.protobuf.message import Message
 from pyspark.sql import SparkSession
 
-from oap.pipeline.bench import BUCKET, NOON, SETTINGS, Bench, Calls
+from oap.pipeline.bench import BUCKET, NOON, SETTINGS, SHOP, Bench, Calls
 from oap.pipeline.bench import PLAN as FEW
 from oap.pipeline.reported import REGISTERED, Row, meaning, messages
 from skyfarer.oap.core import ids
@@ -238,6 +238,30 @@ def test_a_relation_is_also_known_by_how_its_calls_were_secured(bench: Bench) ->
         ids.service_id("web-2"): (49, 130),
         ids.service_id("web-3"): (110, 130),
     }
+
+
+def test_a_mesh_says_what_the_instances_are_that_it_saw_called(bench: Bench) -> None:
+    told, over_tcp = mesh.ServiceMeshMetrics(), mesh.ServiceMeshMetrics()
+    for metrics, instance, point in (
+        (told.httpMetrics.metrics, "shop-1", DetectPoint.server),
+        (told.httpMetrics.metrics, "shop-1", DetectPoint.server),
+        (told.httpMetrics.metrics, "shop-2", DetectPoint.client),
+        (told.httpMetrics.metrics, "", DetectPoint.server),
+        (over_tcp.tcpMetrics.metrics, "shop-3", DetectPoint.server),
+    ):
+        one = metrics.add(startTime=NOON, destServiceName="shop", destServiceInstance=instance)
+        one.sourceServiceName, one.sourceServiceInstance = "web", "web-1"
+        one.detectPoint = point
+        one.destInstanceProperties.add(key="pod", value="old")
+        one.destInstanceProperties.add(key="pod", value=f"{instance}-xyz")
+    bench.keep(Kind.MESH_METRICS, told, over_tcp)
+    bench.apply()
+    found = bench.storage.instances(SHOP, *ALWAYS)
+    assert {one.name: one.attributes for one in found} == {
+        "shop-1": (("pod", "shop-1-xyz"),),
+        "shop-3": (("pod", "shop-3-xyz"),),
+    }
+    assert [one.name for one in bench.storage.services("MESH")] == ["shop"]
 
 
 def test_a_mesh_adds_to_what_traces_say_and_draws_the_same_map(bench: Bench) -> None:

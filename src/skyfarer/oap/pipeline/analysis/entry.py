@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from skyfarer.oap.core.entities import INSTANCE_META
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.kept import ENTRY, KeptSettings, failed, found_by
 from skyfarer.oap.pipeline.analysis.latency import latency_ms
@@ -68,11 +69,28 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
         F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
         F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
         F.col("properties.properties").alias("beat_properties"),
+        _updates(naming).alias("updates"),
         log["layer"].alias("log_layer"),
         context["traceSegmentId"].alias("log_segment_id"),
         context["spanId"].alias("log_span_id"),
         F.to_json(event).alias("event"),
     )
+
+
+def _updates(naming: NamingSettings) -> Column:
+    """What a mesh says of instances, each once a minute."""
+    told = F.filter(F.col(REPORTS), lambda report: report["source"] == INSTANCE_META)
+    rows = F.transform(
+        told,
+        lambda report: F.struct(
+            _cut(naming.service_chars_max, report["service"]).alias("service"),
+            _cut(naming.instance_chars_max, report["instance"]).alias("instance"),
+            report["layer"].alias("layer"),
+            F.floor(report["time"] / MINUTE_MS).alias("minute"),
+            report["properties"].alias("properties"),
+        ),
+    )
+    return F.array_distinct(rows)
 
 
 def _cut(chars_max: int, *names: Column | str) -> Column:

@@ -1,4 +1,4 @@
-"""Signs of life of instances: what keep-alives and properties say."""
+"""Signs of life of instances: what keep-alives and properties say, and a mesh of what they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,22 @@ _BEATS = ["beat_service", "beat_instance", "beat_layer", "beat_properties"]
 
 
 def heartbeats(rows: pa.Table, minute: int) -> list[Heartbeat]:
-    """Signs of life, in the order of the queue."""
+    """Signs of life, in the order of the queue; those of a mesh after the others."""
+    return [*_told(rows, minute), *_updates(rows)]
+
+
+def _updates(rows: pa.Table) -> list[Heartbeat]:
+    """Of their own minutes, each once a batch."""
+    sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["updates"]))
+    told = pc.list_flatten(rows.filter(sound)["updates"]).to_pylist()
+    distinct = {(*row.values(),)[:4]: row["properties"] for row in told}
+    return [
+        Heartbeat(service, instance, Layer(layer).name, minute, _properties(pairs))
+        for (service, instance, layer, minute), pairs in distinct.items()
+    ]
+
+
+def _told(rows: pa.Table, minute: int) -> list[Heartbeat]:
     told = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["beat_service"]))
     return [
         Heartbeat(

@@ -42,7 +42,7 @@ _LISTS: Mapping[int, Lists] = {
     Kind.V2_CLR_METRICS: {1: {}},
     Kind.METER: {1: {2: {}}},
     Kind.METER_COLLECTION: {1: {1: {2: {}}}},
-    Kind.MESH_METRICS: {1: {1: {}}, 2: {1: {}}},
+    Kind.MESH_METRICS: {1: {1: {18: {}}}, 2: {1: {13: {}}}},
 }
 _MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 300_000}
 """A collection is all that a scrape has found, with some labels each; an element is next to nothing

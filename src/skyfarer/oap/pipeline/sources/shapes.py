@@ -316,7 +316,7 @@ METERS = Shape(
 
 _ENDS = (
     *("startTime", "sourceServiceName", "sourceServiceInstance", "destServiceName"),
-    *("destServiceInstance", "detectPoint", "tlsMode"),
+    *("destServiceInstance", "detectPoint", "tlsMode", "destInstanceProperties"),
 )
 MESH = Shape(
     column=REPORTS,
@@ -331,6 +331,7 @@ MESH = Shape(
         ),
         "mesh.TCPServiceMeshMetrics": ("metrics",),
         "mesh.TCPServiceMeshMetric": (*_ENDS, "receivedBytes", "sentBytes"),
+        "KeyStringValuePair": ("key", "value"),
     },
     required=(),
     times={

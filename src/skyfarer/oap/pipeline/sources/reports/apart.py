@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfarer.oap.core.entities import ENTITIES, Entity
+from skyfarer.oap.core.entities import ENTITIES, INSTANCE_META, Entity
 from skyfarer.oap.pipeline.sources.reports.declared import INSTANCE_ID, Part, Report, has
 from skyfarer.oap.pipeline.sources.reports.table import FORM, NAMES, REPORTS, TYPE, slots_of
 
 Owners: TypeAlias = npt.NDArray[np.int64]
 """For each message the place of the record that it is in."""
 _OF_RELATIONS: Final = {"componentId": "component", "detectPoint": "detect_point"}
+_ENTITIES: Final = {**ENTITIES, INSTANCE_META: Entity.INSTANCE}
 _WHOSE: Final = {
     Entity.SERVICE_RELATION: ("service", "from_service"),
     Entity.INSTANCE_RELATION: ("service", "instance", "from_service", "from_instance"),
@@ -97,6 +98,9 @@ def _rows(
             columns[column] = found.cast(FORM.field(column).type)
     if part.component is not None:
         columns["component"] = part.component(inner)
+    if part.properties:
+        told = pc.struct_field(inner, part.properties)
+        columns["properties"] = told.cast(FORM.field("properties").type)
     arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FORM]
     return pa.StructArray.from_arrays(arrays, fields=list(FORM)), records
 
@@ -106,7 +110,7 @@ def _entity(
 ) -> dict[str, pa.Array]:
     """The names of whom the source speaks, of the messages at these places; others are empty.
     Of one that is known by its id alone all are."""
-    whose = _WHOSE[ENTITIES[part.source]] if INSTANCE_ID not in report.names else (INSTANCE_ID,)
+    whose = _WHOSE[_ENTITIES[part.source]] if INSTANCE_ID not in report.names else (INSTANCE_ID,)
     nobody = pa.array([""] * len(places), pa.string())
     found = dict.fromkeys(NAMES, nobody) | {
         name: pc.struct_field(messages, report.names[name]).take(pa.array(places)) for name in whose

@@ -31,6 +31,8 @@ class Part:
     asked: Made | None = None
     component: Made | None = None
     """Of a relation: what it is known by, where that is not its `componentId` alone."""
+    properties: str = ""
+    """Of an instance: the field that has them."""
 
 
 @dataclass(frozen=True)

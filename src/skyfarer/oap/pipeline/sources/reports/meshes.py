@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfarer.oap.core.entities import INSTANCE_META
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.pipeline.sources.reports.declared import (
     Part,
@@ -29,6 +30,20 @@ def _server(metrics: pa.StructArray) -> pa.BooleanArray:
     return pc.equal(pc.struct_field(metrics, "detectPoint"), DetectPoint.server)
 
 
+def _described(metrics: pa.StructArray) -> pa.BooleanArray:
+    lists = pc.struct_field(metrics, _PROPERTIES)
+    return pc.greater(pc.fill_null(pc.list_value_length(lists), 0), 0)
+
+
+_PROPERTIES: Final = "destInstanceProperties"
+_UPDATE: Final = Part(
+    INSTANCE_META,
+    "",
+    {},
+    both(_server, has("destServiceInstance"), _described),
+    properties=_PROPERTIES,
+)
+"""Says no more of an instance than what it is: that it is there its calls say."""
 _SEEN: Final[Mapping[str, Value]] = {
     "detectPoint": chosen("detectPoint", {0: "CLIENT", 1: "SERVER", 2: "PROXY"}, "SERVER"),
     "tlsMode": "tlsMode",
@@ -87,6 +102,7 @@ MESH_HTTP = replace(
             {**_HTTP, "endpointName": "endpoint"},
             both(_server, has("destServiceInstance")),
         ),
+        _UPDATE,
         Part(
             "Endpoint",
             "",
@@ -118,6 +134,7 @@ MESH_TCP = replace(
             {**_BYTES, **_TLS},
             both(_server, has("destServiceInstance")),
         ),
+        _UPDATE,
         Part(
             "TCPServiceRelation",
             "",

@@ -35,6 +35,9 @@ _SLOTS: Final[Mapping[Type, tuple[str, pa.DataType]]] = {
     Type.TEXT: ("text", pa.string()),
     Type.ENUM: ("text", pa.string()),
 }
+_PROPERTIES: Final = pa.list_(
+    pa.field("element", pa.struct({"key": pa.string(), "value": pa.string()}), nullable=False)
+)
 _PARTS: Final = tuple(part for of in REPORTS.values() for report in of for part in report.parts)
 
 
@@ -48,6 +51,8 @@ def sources_of(kinds: Iterable[int]) -> frozenset[str]:
 def slots_of(source: str) -> Mapping[str, str]:
     """Attribute → the place that holds it, of what messages say; names of entities are no part."""
     slots: dict[str, str] = {}
+    if source not in SOURCES:
+        return slots
     used: dict[str, int] = {}
     said = {name for part in _PARTS if part.source == source for name in part.values}
     for name, attribute in SOURCES[source].attributes.items():
@@ -71,6 +76,7 @@ def _form() -> pa.StructType:
             pa.field("layer", pa.int32()),
             pa.field("component", pa.int32()),
             pa.field("detect_point", pa.string()),
+            pa.field("properties", _PROPERTIES),
             *(pa.field(slot, kinds[slot.partition("_")[0]]) for slot in sorted(slots, key=_place)),
         ]
     )
