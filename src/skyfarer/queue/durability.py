@@ -27,6 +27,7 @@ from skyfarer.queue.layout import Geometry
 
 UNSYNCED_SEGMENTS_MAX: Final = 64
 UNKNOWN: Final = sys.maxsize
+TURN_S_MAX: Final = 0.5
 
 
 class SyncFailed(RetryableError):  # noqa: N818 - a state, and a word of the contract
@@ -131,6 +132,14 @@ class GroupCommit:
         finally:
             if not self._open:
                 self.close()
+
+    def mend(self) -> None:
+        """After an exception from outside in the middle of a turn, which may have left the lock
+        taken. Whoever else takes it has it for microseconds."""
+        if self.turning.acquire(timeout=TURN_S_MAX):
+            self.turning.release()
+        else:
+            self.turning = threading.Lock()
 
     def disown(self) -> None:
         """In a forked child."""

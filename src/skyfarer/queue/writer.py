@@ -319,6 +319,7 @@ class Writer:
         """After an exception that is not ours, say of a signal handler, in the middle of an append:
         whatever it left is what a kill would have left, and recovery knows all of that. Where that
         fails, the exception is still the one to tell; the next append tries once more."""
+        self._commit.mend()
         self._close()
         self._broken = True
         try:
