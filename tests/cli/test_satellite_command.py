@@ -76,6 +76,7 @@ def test_validating_warns_of_queues_that_the_disk_has_no_room_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKYFARER_SATELLITE_QUEUE_CAPACITY_BYTES", str(1000 << 30))
+    monkeypatch.setenv("SKYFARER_SATELLITE_QUEUE_SEGMENT_BYTES", str(64 << 20))
 
     assert run("validate") == 0
 
