@@ -86,19 +86,11 @@ class Etcd:
         return self._unary("Lease/LeaseGrant", request, wire.LeaseGrantResponse).ID
 
     def keep_alive(self, lease: int) -> None:
-        """Once. LeaseGoneError when it was too late."""
-
-        def renew(channel: grpc.Channel, **more: Any) -> wire.LeaseKeepAliveResponse:
-            stream = channel.stream_stream(
-                f"{PACKAGE}.Lease/LeaseKeepAlive",
-                wire.LeaseKeepAliveRequest.SerializeToString,
-                wire.LeaseKeepAliveResponse.FromString,
-            )
-            answers: Iterator[wire.LeaseKeepAliveResponse]
-            answers = stream(iter([wire.LeaseKeepAliveRequest(ID=lease)]), **more)
-            return next(answers, wire.LeaseKeepAliveResponse())
-
-        if self._call(renew).TTL <= 0:
+        """Once. LeaseGoneError when it was too late. The stream that etcd offers is asked as a
+        plain call, question and answer: it ends by its deadline whatever other threads do."""
+        request = wire.LeaseKeepAliveRequest(ID=lease)
+        renewed = self._unary("Lease/LeaseKeepAlive", request, wire.LeaseKeepAliveResponse)
+        if renewed.TTL <= 0:
             raise LeaseGoneError(f"etcd at {self.endpoint} has no lease {lease:x}")
 
     def revoke(self, lease: int, timeout_s: float) -> None:
@@ -122,10 +114,15 @@ class Etcd:
         )
 
     def close(self) -> None:
-        """Ends streams, too. A later call opens a channel again."""
+        """Ends streams, too. A later call opens a channel again.
+
+        gRPC waits for the end of each stream with no bound of its own, and a node must go on.
+        """
         channel, self._channel, self._token = self._channel, None, ""
         if channel is not None:
-            channel.close()
+            closing = Thread(target=channel.close, name="etcd-close", daemon=True)
+            closing.start()
+            closing.join(CALL_TIMEOUT_S)
 
     def _unary(
         self, path: str, request: Message, answer: type[M], timeout_s: float = CALL_TIMEOUT_S
