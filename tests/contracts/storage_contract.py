@@ -320,6 +320,14 @@ class StorageContract(InventoryContract):
         names = [service.name for service in storage.services(None)]
         assert names == [beat.service for beat in beats[:-1]]
 
+    def test_a_service_beyond_the_list_is_found_by_its_id(self, storage: Any) -> None:
+        beats = [_beat(f"s{n:05}", "one") for n in range(METADATA_ROWS_MAX + 1)]
+        storage.apply(batch(0, 1, heartbeats=beats))
+        asked = [ids.service_id(name) for name in (beats[-1].service, "nobody")]
+        assert [one.name for one in storage.services(None, asked)] == [beats[-1].service]
+        assert storage.services("MESH", asked) == []
+        assert storage.services(None, []) == []
+
     def test_no_more_instances_are_listed_than_a_page_can_show(self, storage: Any) -> None:
         beats = [_beat("shop", f"i{n:05}") for n in range(METADATA_ROWS_MAX + 1)]
         storage.apply(batch(0, 1, heartbeats=beats))

@@ -77,9 +77,10 @@ class MemoryReader:
         """`row` has values by column; a minute's makes no hour."""
         self._rows[source, entity_id][bucket] = row
 
-    def services(self, layer: str | None) -> list[Service]:
+    def services(self, layer: str | None, of: Collection[str] | None = None) -> list[Service]:
         self._admit()
-        return [s for s in list(self._services) if layer is None or layer in s.layers]
+        known = [s for s in list(self._services) if of is None or s.id in of]
+        return [s for s in known if layer is None or layer in s.layers]
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         self._admit()

@@ -219,9 +219,10 @@ class Writer(Protocol):
 
 
 class Reader(TraceReader, SlowReader, LogReader, EventReader, Protocol):
-    def services(self, layer: str | None) -> list[Service]:
+    def services(self, layer: str | None, of: Collection[str] | None = None) -> list[Service]:
         """All, or those of a layer; the virtual ones (databases, caches, queues) too. By name, and
-        so many at most as the storage is told, METADATA_ROWS_MAX else; instances as well."""
+        so many at most as the storage is told, METADATA_ROWS_MAX else; instances as well. With
+        `of`, every one that there is of these ids."""
 
     def instances(self, service_id: str, start_bucket: int, end_bucket: int) -> list[Instance]:
         """Alive in the range of minute buckets: last sign ≥ start and first sign ≤ end."""

@@ -83,8 +83,8 @@ class Metadata:
         return [_service(service) for service in self._reader.services(layer or None)]
 
     def service(self, serviceId: str) -> View | None:
-        known = {service.id: service for service in self._reader.services(None)}
-        return _service(known[serviceId]) if serviceId in known else None
+        found = self._reader.services(None, [serviceId])
+        return _service(found[0]) if found else None
 
     def named_service(self, serviceName: str) -> View | None:
         return self.service(ids.service_id(serviceName))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.core.entities import DetectPoint, Entity
+from skyfarer.oap.core.ids import service_id
 from skyfarer.oap.core.storage import Reader, Relation
 from skyfarer.oap.query import conditions, limits
 from skyfarer.oap.query.durations import Duration
@@ -125,8 +126,10 @@ class Topologies:
         clients = self._calls(DetectPoint.CLIENT, duration, of)
         servers = self._calls(DetectPoint.SERVER, duration, of)
         _few([*clients, *servers])
-        layers = {service.id: service.layers for service in self._reader.services(None)}
-        drawing = ServiceMap(layers, self._aliases(clients))
+        aliases = self._aliases(clients)
+        ends = {end for one in (*clients, *servers) for end in (one.source_id, one.dest_id)}
+        known = self._reader.services(None, ends.union(map(service_id, aliases.values())))
+        drawing = ServiceMap({one.id: one.layers for one in known}, aliases)
         drawing.add_clients(clients)
         drawing.add_servers(servers)
         if of is not None:

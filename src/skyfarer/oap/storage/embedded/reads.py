@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from skyfarer.oap.core.storage import (
     PARKED_BYTES_MAX,
     PARKED_MAX,
@@ -27,13 +29,16 @@ from skyfarer.oap.storage.portions import within_bytes
 class Reads(TraceReads, LogReads, EventReads, MetricReads, RelationReads, AliasReads):
     _metadata_rows_max: int
 
-    def services(self, layer: str | None) -> list[Service]:
+    def services(self, layer: str | None, of: Collection[str] | None = None) -> list[Service]:
+        limit = self._metadata_rows_max if of is None else len(of)
         with self._reading() as cursor:
             rows = cursor.execute(
                 """SELECT service_id, name, list(DISTINCT layer ORDER BY layer) AS layers
-                FROM service_traffic GROUP BY service_id, name
+                FROM service_traffic
+                WHERE $3::VARCHAR[] IS NULL OR list_contains($3::VARCHAR[], service_id)
+                GROUP BY service_id, name
                 HAVING $1 IS NULL OR list_contains(layers, $1) ORDER BY name LIMIT $2""",
-                [layer, self._metadata_rows_max],
+                [layer, limit, None if of is None else list(of)],
             ).fetchall()
         return [service(*row) for row in rows]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from skyfarer.oap.core.storage import (
     PARKED_BYTES_MAX,
     PARKED_MAX,
@@ -38,14 +40,17 @@ class Reads(
 ):
     _metadata_rows_max: int
 
-    def services(self, layer: str | None) -> list[Service]:
+    def services(self, layer: str | None, of: Collection[str] | None = None) -> list[Service]:
+        limit = self._metadata_rows_max if of is None else len(of)
         with self._reading() as cursor:
             rows = cursor.execute(
                 """SELECT service_id, name, array_agg(DISTINCT layer ORDER BY layer)
-                FROM service_traffic GROUP BY service_id, name
+                FROM service_traffic
+                WHERE %(of)s::text[] IS NULL OR service_id = ANY(%(of)s::text[])
+                GROUP BY service_id, name
                 HAVING %(layer)s::text IS NULL OR bool_or(layer = %(layer)s::text)
                 ORDER BY name LIMIT %(limit)s""",
-                {"layer": layer, "limit": self._metadata_rows_max},
+                {"layer": layer, "limit": limit, "of": None if of is None else list(of)},
             ).fetchall()
         return [service(*row) for row in rows]
 
