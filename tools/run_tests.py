@@ -8,11 +8,11 @@ page were imported for other tests.
 
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
-go first, as soon as Spark is prepared. The analysis, with JVMs of its own, begins when others have
-ended: a machine with too much to do at once does less of it. The longest way used to be through the
-other rooms to the analysis, so the storages, a third of them, take the place of the checks when
-those are done. The queue fills what is left. The coordinators' tests wait for sessions to expire,
-and cost next to nothing.
+go first, as soon as Spark is prepared. The analysis and its faults, with JVMs of their own, begin
+when others have ended: a machine with too much to do at once does less of it. The longest way is
+through the other rooms, so the storages, a third of them, take the place of the checks when those
+are done, and the analysis that of the storages. The queue fills what is left. The coordinators'
+tests wait for sessions to expire, and cost next to nothing.
 
 Progress is shown as it comes, under the lane's name, and what a lane has to report when it ends.
 The names of what failed come last, for whoever is shown only the end. Arguments go to every lane's
@@ -77,7 +77,7 @@ LANES = (
     Lane("commands", ("tests/cli",), nice=5, after=(PREPARED,)),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
     Lane("faults", ("tests/oap/pipeline/faults",), nice=10, after=(PREPARED, "satellite")),
-    Lane("analysis", ("tests/oap/pipeline",), nice=10, after=(PREPARED, "rooms")),
+    Lane("analysis", ("tests/oap/pipeline",), nice=10, after=(PREPARED, "storage")),
     Lane("cluster", ("tests/oap/cluster",), nice=10),
     Lane("storage", ("tests/oap/storage",), nice=10, after=(CHECK,)),
     Lane("rooms", ("tests",), nice=10),

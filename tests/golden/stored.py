@@ -10,12 +10,12 @@ from oap.pipeline.bench import Bench
 from skyfarer.oap.core.expiry import Retention
 from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.slow import Slow
+from skyfarer.oap.core.streams.metrics import RELATIONS, SOURCES
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis.kept import KeptSettings
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.slow import SlowSettings
-from skyfarer.oap.storage.embedded.metrics import KEYS, model_of
-from skyfarer.oap.storage.embedded.relations import MODELS
+from skyfarer.oap.storage.embedded.metrics import KEYS
 from skyfarer.oap.storage.embedded.schema import day_tables
 from skyfarer.testing.plain_analysis import Rules
 from skyfarer.testing.plain_analysis.keeping import Keeping
@@ -69,7 +69,7 @@ def _metrics(bench: Bench, plan: Plan) -> Facts:
     return {
         ("metrics", of.source, row["entity_id"], row["time_bucket"], name): _value(value)
         for of in plan.sources
-        for row in _all(bench, model_of(of.source), "*")
+        for row in _all(bench, SOURCES[of.source].name, "*")
         for name, value in row.items()
         if value is not None and name not in KEYS
     }
@@ -77,7 +77,7 @@ def _metrics(bench: Bench, plan: Plan) -> Facts:
 
 def _relations(bench: Bench) -> Facts:
     found: Facts = {}
-    for table in sorted(MODELS):
+    for table in sorted(stream.name for stream in RELATIONS.values()):
         for row in _all(bench, table, "*"):
             told = row.get("component_ids", row.get("component_id"))
             found[table, row["entity_id"], row["time_bucket"]] = told
