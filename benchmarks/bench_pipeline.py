@@ -55,8 +55,9 @@ FLAT_MAX: Final = 1.25
 @dataclass(frozen=True)
 class Counts:
     batch: int = 100_000
-    batches: int = 10
-    warm_up: int = 4
+    batches: int = 30
+    warm_up: int = 20
+    """Java is slow until it has compiled itself, the longer the more there is to compile."""
     long: int = 5_000_000
     ends: int = 10
     """Batches at either end of the long run that are compared."""
@@ -124,16 +125,19 @@ class Bench:
             figure(
                 "pipeline_cost_after_5_million", late / early, "ratio to 100 k", at_most=FLAT_MAX
             )
-        self._small(queue)
         shutil.rmtree(queue)
+        self._small(segments)
 
-    def _small(self, segments: Path) -> None:
+    def _small(self, segments: Sequence[SegmentObject]) -> None:
         """Of whole micro-batches, Spark's own files included. An empty one has a record, or there
         were none, and nothing to analyse."""
-        pings = self._scratch / "pings"
-        line.fill_with_pings(pings, 2 * self._counts.small_times)
-        nothing = self._cycle(pings, 1)
-        one, small = (self._cycle(segments, count) for count in (1, self._counts.small))
+        times = 2 * self._counts.small_times
+        queues = [self._scratch / name for name in ("pings", "one-by-one", "small")]
+        line.fill_with_pings(queues[0], times)
+        for queue, count in zip(queues[1:], (1, self._counts.small), strict=True):
+            line.fill(queue, segments, times * count)
+        sizes = (1, 1, self._counts.small)
+        nothing, one, small = map(self._cycle, queues, sizes)
         figure("pipeline_empty_batch", nothing, "s")
         figure("pipeline_batch_of_one", one, "s")
         figure("pipeline_batch_of_5_k", small / nothing, "ratio to an empty one", at_most=2.0)
