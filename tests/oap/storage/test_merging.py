@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.oap.core.storage import Merge
-from skyfarer.oap.storage import merging
+from skyfarer.oap.storage import entries
 from skyfarer.oap.storage.merging import TABLE, merged
 
 SCHEMA = pa.schema(
@@ -73,7 +73,7 @@ def test_rows_of_one_key_become_what_adding_them_one_by_one_gives(
     if chunks:
         table = pa.concat_tables([table.slice(0, chunks), table.slice(chunks)])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(merging, "CELLS_AN_ENTRY_MAX", cells_an_entry_max)
+        patched.setattr(entries, "CELLS_AN_ENTRY_MAX", cells_an_entry_max)
         result = merged(table, ("key", "bucket"), MERGES)
     got = {
         (row.pop("key"), row.pop("bucket")): row
@@ -98,7 +98,7 @@ def test_large_numbers_are_added_exactly() -> None:
 def test_a_table_keeps_its_stored_keys_and_takes_new_ones_by_text(
     cells_an_entry_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "CELLS_AN_ENTRY_MAX", cells_an_entry_max)
+    monkeypatch.setattr(entries, "CELLS_AN_ENTRY_MAX", cells_an_entry_max)
     tables = [{"z": 1, "m": 1}, {"b": 1}, {"é": 5, "a": 2, "z": 3}, {"c": 1, "b": 1}]
     rows = [{"key": "ab"[n % 2], "bucket": 1, "table": one} for n, one in enumerate(tables)]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
@@ -122,3 +122,24 @@ def test_a_table_is_the_same_bytes_whatever_came_first() -> None:
         (table,) = merged(rows, ["k"], {"t": Merge.SUM})["t"].to_pylist()
         seen.add(tuple(table))
     assert seen == {(("1", 1), ("10", 3), ("2", 5), ("9", 1))}
+
+
+def test_what_a_null_hides_does_not_count() -> None:
+    offsets, keys = pa.array([0, 1, 3, 4], pa.int32()), pa.array(["x", "hidden", "too", "y"])
+    values, nulls = pa.array([1, 2, 3, 4]), pa.array([False, True, False])
+    tables = pa.MapArray.from_arrays(offsets, keys, values, mask=nulls)
+    rows = pa.table({"k": ["a", "a", "b"], "t": tables})
+    found = merged(rows, ["k"], {"t": Merge.SUM}).to_pylist()
+    assert {row["k"]: row["t"] for row in found} == {"a": [("x", 1)], "b": [("y", 4)]}
+
+
+def test_numbers_wrap_around_and_a_number_beside_none_is_one() -> None:
+    greatest = 2**63 - 1
+    rows = [{"key": "a", "bucket": 1, "added": greatest}, {"key": "a", "bucket": 1, "added": 1}]
+    rows.append({"key": "b", "bucket": 1, "most": float("nan")})
+    rows.append({"key": "b", "bucket": 1, "most": -1.5})
+    result = merged(pa.Table.from_pylist(rows, schema=SCHEMA), ("key", "bucket"), MERGES)
+    found = {row["key"]: row for row in result.to_pylist()}
+    assert found["a"]["added"] == -(2**63)
+    assert found["b"]["most"] == -1.5
+    assert found["b"]["added"] is None

@@ -1,16 +1,17 @@
 """Wide rows merged in Arrow: sums, extremes and tables of the rows of one key become one row.
 
-Plain columns go through Arrow's own grouping. A table is taken apart into (group, key, value) and
-put together again: merged in a grid of groups and keys where that is well filled, as percentiles
-are, else by sorting. There is no loop over rows in Python. Sums of 64-bit numbers wrap around, as
-Java's do: a number that grows too large must not stop a batch.
+Which rows these are is said by the numbers of their groups: Arrow finds them for any keys
+(`merged`), and who knows more of the keys finds them sooner (`together`). Numbers are added up in
+an array of groups, tables are taken apart and put together again (`entries`). There is no loop over
+rows in Python. Sums of 64-bit numbers wrap around, as Java's do: a number that grows too large must
+not stop a batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +19,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.core.storage import KEYS_MAX, Merge
+from skyfarer.oap.storage.entries import BOTH, NONE, Chunk, merged_tables, valid_rows
+from skyfarer.oap.storage.entries import Numbers as Numbers
 
 TABLE: Final = pa.map_(pa.string(), pa.int64())
 CODED: Final = pa.map_(pa.dictionary(pa.int32(), pa.string()), pa.int64())
 """A table whose keys are numbered already: they need not be looked for again."""
 _ROW: Final = "row number"  # with a blank, which no column has
 
-Numbers = npt.NDArray[np.int64]
-_BOTH: Final = {Merge.SUM: np.add, Merge.MAX: np.maximum, Merge.MIN: np.minimum}
-_LIMITS: Final = np.iinfo(np.int64)
-_NONE: Final = {Merge.SUM: 0, Merge.MAX: _LIMITS.min, Merge.MIN: _LIMITS.max}
-CELLS_AN_ENTRY_MAX: Final = 8
-"""Of the grid: one that is emptier takes more time than to sort the entries."""
+_BOTH_REAL: Final = {Merge.SUM: np.add, Merge.MAX: np.fmax, Merge.MIN: np.fmin}
+_NONE_REAL: Final = {Merge.SUM: 0.0, Merge.MAX: -np.inf, Merge.MIN: np.inf}
+
+
+class Part(NamedTuple):
+    """Rows, and the groups that they go into, once for each array of `groups`: what a minute has
+    is its hour's too. `came` grows with the time when a row came."""
+
+    rows: pa.Table
+    groups: Sequence[Numbers]
+    came: Numbers
 
 
 def merged(
@@ -47,41 +55,34 @@ def merged(
     together the first by text. `came` are numbers of the rows that grow with it; without them the
     first `stored_count` rows are the stored ones, and the others came together.
     """
-    rows = rows.combine_chunks()
-    tables = [name for name in merges if rows.schema.field(name).type in (TABLE, CODED)]
-    wanted = [(name, merge.value) for name, merge in merges.items() if name not in tables]
-    numbered = rows.drop_columns(tables).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
-    grouped = numbered.group_by(list(keys), use_threads=False).aggregate([*wanted, (_ROW, "list")])
+    numbered = rows.select(keys).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+    grouped = numbered.group_by(list(keys), use_threads=False).aggregate([(_ROW, "list")])
     groups = _groups(grouped[f"{_ROW}_list"].combine_chunks(), rows.num_rows)
     if came is None:
         came = (np.arange(rows.num_rows) >= stored_count).astype(np.int64)
-    columns = {name: grouped[name] for name in keys}
-    columns |= {name: grouped[f"{name}_{function}"] for name, function in wanted}
-    for name in tables:
-        entries = _entries(rows[name].combine_chunks(), groups, came)
-        made = _one_each(entries, merges[name], grouped.num_rows)
-        made = _bounded(made, entries, bounds.get(name, KEYS_MAX), grouped.num_rows)
-        columns[name] = _tables(made, grouped.num_rows, rows.schema.field(name).type == CODED)
-    return pa.table(columns)
+    coded = [name for name in merges if rows.schema.field(name).type == CODED]
+    made = together([Part(rows, [groups], came)], grouped.num_rows, merges, bounds, coded)
+    return pa.table({name: grouped[name] for name in keys} | made)
 
 
-_Merged: TypeAlias = tuple[Numbers, Numbers]
-"""Places in the grid, in order, and their values."""
-
-
-class _Entries(NamedTuple):
-    """Of tables, side by side: `labels` are places in `texts`, which are sorted, so that the same
-    table is the same bytes whatever came first."""
-
-    groups: Numbers
-    labels: Numbers
-    values: Numbers
-    texts: pa.Array
-    came: Numbers | None = None  # None once they are merged: it is seldom asked
-
-    def places(self) -> Numbers:
-        """In a grid of groups and labels."""
-        return self.groups * max(len(self.texts), 1) + self.labels
+def together(
+    parts: Sequence[Part],
+    groups_count: int,
+    merges: Mapping[str, Merge],
+    bounds: Mapping[str, int],
+    coded: Collection[str],
+) -> dict[str, pa.Array]:
+    """As `merged`, a row a group. A part may lack columns that another has; the tables named in
+    `coded` become coded."""
+    columns = {}
+    for name, merge in merges.items():
+        chunks = [chunk for part in parts for chunk in _chunks(part, name)]
+        if pa.types.is_map(chunks[0].values.type):
+            keys_max = bounds.get(name, KEYS_MAX)
+            columns[name] = merged_tables(chunks, groups_count, merge, keys_max, name in coded)
+        else:
+            columns[name] = _merged_numbers(chunks, groups_count, merge)
+    return columns
 
 
 def _groups(members: pa.ListArray, count: int) -> Numbers:
@@ -91,74 +92,26 @@ def _groups(members: pa.ListArray, count: int) -> Numbers:
     return groups
 
 
-def _entries(tables: pa.MapArray, groups: Numbers, came: Numbers) -> _Entries:
-    rows = np.arange(len(tables))
-    if tables.null_count:
-        valid = tables.is_valid()
-        rows, tables = np.flatnonzero(valid.to_numpy(zero_copy_only=False)), tables.filter(valid)
-    owners = np.repeat(rows, np.diff(tables.offsets.to_numpy()))
-    labels = tables.keys.dictionary_encode()
-    order = pc.sort_indices(labels.dictionary)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order.to_numpy()] = np.arange(len(order))
-    return _Entries(
-        groups=groups[owners],
-        labels=ranks[labels.indices.to_numpy()],
-        values=(tables.items.fill_null(0) if tables.items.null_count else tables.items).to_numpy(),
-        texts=labels.dictionary.take(order),
-        came=came[owners],
-    )
+def _chunks(part: Part, name: str) -> Iterator[Chunk]:
+    if name not in part.rows.column_names:
+        return
+    first, column = 0, part.rows[name]
+    for values in column.chunks or [pa.array([], column.type)]:
+        of = slice(first, first + len(values))
+        yield Chunk(values, [groups[of] for groups in part.groups], part.came[of])
+        first = of.stop
 
 
-def _one_each(entries: _Entries, merge: Merge, groups_count: int) -> _Entries:
-    """One a group and label, in the order of groups and labels."""
-    width = max(len(entries.texts), 1)
-    places = entries.places()
-    dense = groups_count * width <= CELLS_AN_ENTRY_MAX * len(places)
-    found, values = (_in_a_grid if dense else _sorted)(
-        places, entries.values, merge, groups_count * width
-    )
-    return _Entries(found // width, found % width, values, entries.texts)
-
-
-def _in_a_grid(places: Numbers, given: Numbers, merge: Merge, cells: int) -> _Merged:
-    values = np.full(cells, _NONE[merge], np.int64)
-    _BOTH[merge].at(values, places, given)
-    there = np.zeros(cells, np.bool_)
-    there[places] = True
-    found = np.flatnonzero(there)
-    return found, values[found]
-
-
-def _sorted(places: Numbers, given: Numbers, merge: Merge, _cells: int = 0) -> _Merged:
-    order = np.argsort(places, kind="stable")
-    first = np.flatnonzero(np.diff(places[order], prepend=-1))
-    if not len(first):
-        return places, given
-    return places[order][first], _BOTH[merge].reduceat(given[order], first)
-
-
-def _bounded(made: _Entries, entries: _Entries, keys_max: int, groups_count: int) -> _Entries:
-    """At most so many of a group, those that came first; `made` is what `entries` make."""
-    counts = np.bincount(made.groups, minlength=groups_count)
-    if counts.max(initial=0) <= keys_max or entries.came is None:
-        return made
-    _, came = _sorted(entries.places(), entries.came, Merge.MIN)
-    starts = np.cumsum(counts) - counts
-    order = np.lexsort((made.labels, came, made.groups))
-    kept = np.sort(order[np.arange(len(order)) - np.repeat(starts, counts) < keys_max])
-    return made._replace(
-        groups=made.groups[kept], labels=made.labels[kept], values=made.values[kept]
-    )
-
-
-def _tables(entries: _Entries, groups_count: int, coded: bool) -> pa.MapArray:
-    """A group's entries as a table; null where there is none."""
-    offsets = np.searchsorted(entries.groups, np.arange(groups_count + 1)).astype(np.int32)
-    labels = pa.DictionaryArray.from_arrays(entries.labels.astype(np.int32), entries.texts)
-    return pa.MapArray.from_arrays(
-        pa.array(offsets),
-        labels if coded else entries.texts.take(labels.indices),
-        pa.array(entries.values),
-        mask=pa.array(np.diff(offsets) == 0),
-    )
+def _merged_numbers(chunks: Sequence[Chunk], groups_count: int, merge: Merge) -> pa.Array:
+    real = pa.types.is_floating(chunks[0].values.type)
+    both, none = (_BOTH_REAL if real else BOTH)[merge], (_NONE_REAL if real else NONE)[merge]
+    found: npt.NDArray[Any] = np.full(groups_count, none, np.float64 if real else np.int64)
+    there = np.zeros(groups_count, np.bool_)
+    for values, times, _ in chunks:
+        valid = valid_rows(values)
+        told = values.drop_null().to_numpy().astype(found.dtype, copy=False)
+        for groups in times:
+            places = groups if valid is None else groups[valid]
+            both.at(found, places, told)
+            there[places] = True
+    return pa.array(found, mask=None if there.all() else ~there)

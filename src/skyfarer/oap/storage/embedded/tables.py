@@ -17,6 +17,7 @@ from skyfarer.oap.storage.merging import TABLE
 
 SQL: Final = 'STRUCT("key" VARCHAR, "value" BIGINT)[]'
 OLD_SQL: Final = "MAP(VARCHAR, BIGINT)"
+ROWS_A_CHUNK: Final = 16_384
 _LIST: Final = pa.list_(pa.struct({"key": pa.string(), "value": pa.int64()}))
 
 
@@ -51,13 +52,27 @@ def as_maps(rows: pa.Table) -> pa.Table:
 def as_lists(rows: pa.Table) -> pa.Table:
     """What `merging` gives, as DuckDB takes it."""
     for place, field in enumerate(rows.schema):
-        if field.type == TABLE:
-            rows = rows.set_column(place, field.name, rows[field.name].cast(_LIST))
+        if pa.types.is_map(field.type):
+            chunks = [_list(chunk) for chunk in rows[field.name].chunks]
+            rows = rows.set_column(place, field.name, pa.chunked_array(chunks))
     return rows
+
+
+def in_chunks(rows: pa.Table) -> pa.Table:
+    """For each of DuckDB's threads to take up some: it divides nothing that is in one piece."""
+    return pa.Table.from_batches(rows.to_batches(ROWS_A_CHUNK), rows.schema)
 
 
 def as_dict(entries: Iterable[Entry]) -> dict[str, int]:
     return {entry["key"]: entry["value"] for entry in entries}
+
+
+def _list(table: pa.MapArray) -> pa.ListArray:
+    """Keys that are coded stay so: DuckDB takes each up once."""
+    if table.type == TABLE:
+        return table.cast(_LIST)
+    entries = pa.StructArray.from_arrays([table.keys, table.items], ["key", "value"])
+    return pa.ListArray.from_arrays(table.offsets, entries, mask=table.is_null())
 
 
 def _map(entries: pa.ListArray) -> pa.MapArray:
