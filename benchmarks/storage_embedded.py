@@ -76,6 +76,10 @@ class Embedded:
     def fold(self) -> None:
         """Nothing is left for later."""
 
+    def batches_a_fold(self, rows: int) -> int:
+        """Each batch does it all."""
+        return 1
+
     def server_cpu_s(self) -> float:
         """There is no server."""
         return 0.0

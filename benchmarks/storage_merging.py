@@ -59,6 +59,10 @@ class Folding(Merging, Protocol):
 
     def fold(self) -> None: ...
 
+    def batches_a_fold(self, rows: int) -> int:
+        """How many batches of so many rows come between two folds, at one batch a second."""
+        ...
+
     def plain_minutes(self, brought: Deltas) -> Callable[[], None]: ...
 
     def server_cpu_s(self) -> float:
@@ -96,11 +100,11 @@ class Batches:
     def __init__(self, storage: Writer) -> None:
         self._storage = storage
         self._next = storage.applied("merging")
+        self._no_segments = next(week.segments(0, 1)).slice(0, 0)
 
     def apply(self, metrics: Mapping[str, Deltas]) -> None:
         first, self._next = self._next, self._next + 1
-        segments = next(week.segments(0, 1)).slice(0, 0)
-        self._storage.apply(Analysed("merging", first, self._next, segments, metrics))
+        self._storage.apply(Analysed("merging", first, self._next, self._no_segments, metrics))
 
 
 def rounds(merging: Merging, plan: SourcePlan, between: Callable[[], None]) -> dict[str, Spent]:
@@ -151,10 +155,12 @@ def folding(merging: Folding, plan: SourcePlan) -> None:
     batches, minute = Batches(merging.storage), week.minute_of(0)
     stored = deltas(plan, ENTITIES, "known", minute)
     (copy, *_), spent = merging.plain(stored).values(), dict[int, list[Spent]]()
+    as_set = merging.batches_a_fold(ENTITIES)
+    figure(f"storage_{merging.name}_batches_a_fold", as_set, f"as it is set, {ENTITIES} rows each")
     copied = []
     for _ in range(FOLD_ROUNDS):
         copied.append(timed(copy))
-        for count in FOLDED:
+        for count in sorted({*FOLDED, as_set}):
             applied = [timed(partial(batches.apply, {WIDE: stored})) for _ in range(count)]
             folded = timed(merging.fold)
             wall_s = sum(one.wall_s for one in (*applied, folded)) / count

@@ -15,7 +15,14 @@ from skyfarer.oap.core.storage import Analysed, Deltas
 from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.oal.plan import SourcePlan
 from skyfarer.oap.storage.buckets import minute_buckets
-from skyfarer.oap.storage.postgresql import PostgresStorage, copying, metrics, packed, tables
+from skyfarer.oap.storage.postgresql import (
+    PostgresStorage,
+    copying,
+    folding,
+    metrics,
+    packed,
+    tables,
+)
 from skyfarer.oap.storage.postgresql.columns import KEYS
 from storage_merging import WIDE, Batches, deltas
 
@@ -62,6 +69,10 @@ class Postgres:
     def fold(self) -> None:
         """As it is done in the background, within seconds."""
         self.storage.fold()
+
+    def batches_a_fold(self, rows: int) -> int:
+        """Of many rows fewer: a table that has ROWS_MANY is folded at once."""
+        return min(int(folding.FOLD_S), -(-folding.ROWS_MANY // rows))
 
     def server_cpu_s(self) -> float:
         """Of the process that batches and folds have, which stays theirs."""

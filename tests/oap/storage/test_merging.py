@@ -138,8 +138,11 @@ def test_numbers_wrap_around_and_a_number_beside_none_is_one() -> None:
     rows = [{"key": "a", "bucket": 1, "added": greatest}, {"key": "a", "bucket": 1, "added": 1}]
     rows.append({"key": "b", "bucket": 1, "most": float("nan")})
     rows.append({"key": "b", "bucket": 1, "most": -1.5})
-    result = merged(pa.Table.from_pylist(rows, schema=SCHEMA), ("key", "bucket"), MERGES)
-    found = {row["key"]: row for row in result.to_pylist()}
+    rows += [{"key": "c", "bucket": 1, "most": 1.5e308}] * 2
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    found = {row["key"]: row for row in merged(table, ("key", "bucket"), MERGES).to_pylist()}
+    added = merged(table, ("key", "bucket"), {"most": Merge.SUM}).to_pylist()
+    assert [row["most"] for row in added if row["key"] == "c"] == [float("inf")]
     assert found["a"]["added"] == -(2**63)
     assert found["b"]["most"] == -1.5
     assert found["b"]["added"] is None

@@ -112,6 +112,7 @@ def _merged_numbers(chunks: Sequence[Chunk], groups_count: int, merge: Merge) ->
         told = values.drop_null().to_numpy().astype(found.dtype, copy=False)
         for groups in times:
             places = groups if valid is None else groups[valid]
-            both.at(found, places, told)
+            with np.errstate(over="ignore", invalid="ignore"):  # a sum may become infinite
+                both.at(found, places, told)
             there[places] = True
     return pa.array(found, mask=None if there.all() else ~there)

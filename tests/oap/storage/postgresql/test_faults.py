@@ -107,6 +107,21 @@ def test_a_server_that_crashes_under_its_writer_keeps_whole_batches(durable: Ser
     storage.stop()
 
 
+def test_a_fold_that_a_crash_may_undo_loses_no_batch_and_counts_none_twice(durable: Server) -> None:
+    storage = PostgresStorage(durable.conninfo("postgres"))
+    storage.start(UTC)
+    for number in range(KILLS):
+        storage.apply(one(number))
+        assert storage.fold() >= 1
+        durable.kill()
+        durable.start()
+        eventually(lambda: answers(storage), TIMEOUT_S, "the storage is connected again")
+        agree(storage, number + 1)
+        storage.fold()
+        agree(storage, number + 1)
+    storage.stop()
+
+
 def answers(storage: PostgresStorage) -> bool:
     try:
         storage.applied("queue-a")

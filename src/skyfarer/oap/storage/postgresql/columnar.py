@@ -9,8 +9,8 @@ place:
     a text         one after the other, and their lengths
 
 A null is no bytes: a column of numbers that is shorter than the others is asked for again, with a
-byte a row that says whether there is a value. What can be asked for only once (`read_once`), as
-rows that are deleted by it, comes with those bytes at once. A text that is null becomes empty.
+byte a row that says whether there is a value. What takes long to find is asked for once
+(`read_once`), with those bytes. A text that is null becomes empty.
 """
 
 from __future__ import annotations
@@ -59,18 +59,15 @@ def read(
     return pa.table({name: columns[name] for name in types})
 
 
-def read_once(
-    cursor: Cursor, statement: str, types: Mapping[str, str], where: str = "true"
-) -> pa.Table:
-    """What a statement returns that changes something; texts may be among its columns. Of its rows
-    only those `where` it is so, which may be told by one more column."""
+def read_once(cursor: Cursor, query: str, types: Mapping[str, str]) -> pa.Table:
+    """The answer of a query that is asked once, nulls and all; texts may be among its columns."""
     numbers = [name for name in types if types[name] != _TEXT]
     texts = [name for name in types if name != _ID and types[name] == _TEXT]
     parts = [f"string_agg(\"{_ID}\", E'\\n')", *_nullable(numbers, types)]
     for name in texts:
         parts.append(f"string_agg(\"{name}\", '')")
         parts.append(f"string_agg(int4send(coalesce(octet_length(\"{name}\"), 0)), '')")
-    ids, *found = _row(cursor, parts, statement, None, where)
+    ids, *found = _row(cursor, parts, query, None)
     columns = _with_nulls(numbers, types, found[: 2 * len(numbers)])
     rest = found[2 * len(numbers) :]
     for name, text, lengths in zip(texts, rest[::2], rest[1::2], strict=True):
@@ -100,9 +97,8 @@ def _row(
     parts: Sequence[str],
     query: str,
     asked: Mapping[str, object] | None,
-    where: str = "true",
 ) -> list[bytes]:
-    whole = f"WITH found AS ({query}) SELECT {', '.join(parts)} FROM found WHERE {where}"
+    whole = f"WITH found AS ({query}) SELECT {', '.join(parts)} FROM found"
     cursor.execute(whole, asked)
     assert cursor.pgresult is not None, "a SELECT has an answer"
     return [cursor.pgresult.get_value(0, place) or b"" for place in range(len(parts))]

@@ -5,8 +5,10 @@ what is read, and deleted later in the same transaction, are the same rows, what
 in between. Ten batches of the same entities come as a tenth of the rows: what is sent and taken
 apart is paid for by entity. Texts of tables are only put one after the other here.
 
-Sums that are too large for a column are refused by the server; then rows come each by itself
-(`each`), and are added up in Arrow, where they wrap around.
+Numbers are added up by a sum of our own, in the schema of what is temporary: PostgreSQL's adds
+64-bit numbers up without a bound, and that is a fifth of the time a fold takes to read. Sums that
+are too large for a column are refused by the server; then rows come each by itself (`each`), and
+are added up in Arrow, where they wrap around.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 _ROOM: Final = "SET LOCAL work_mem = '128MB'"
 """Of the server's memory, to sort and to add up; what is more goes to its disk."""
 _TYPES: Final = {"entity_id": "text", "time_bucket": "bigint"}
+_SUM: Final = "pg_temp.added"
+_MAKE_SUM: Final = (
+    f"CREATE AGGREGATE {_SUM}(bigint) (SFUNC = int8pl, STYPE = bigint, COMBINEFUNC = int8pl)"
+)
 _ADDED: Final = {Merge.SUM: "sum", Merge.MAX: "max", Merge.MIN: "min"}
 
 
@@ -48,6 +54,7 @@ def gathered(
     try:
         with cursor.connection.transaction():
             cursor.execute(_ROOM)
+            _make_sum(cursor)
             rows = _added_up(cursor, appended, columns, batches)
     except NumericValueOutOfRange:
         rows = each(cursor, appended, columns, batches).drop_columns([BATCH])
@@ -124,10 +131,18 @@ def _added_up(
     return _read(cursor, query, types, with_coded_tables)
 
 
+def _make_sum(cursor: Cursor) -> None:
+    """Once a connection, which keeps it."""
+    ((there,),) = cursor.execute(f"SELECT to_regproc('{_SUM}') IS NOT NULL").fetchall()
+    if not there:
+        cursor.execute(_MAKE_SUM)
+
+
 def _sum(column: Column) -> str:
     if column.is_table:
         return f"string_agg(\"{column.settled}\", '')"
-    return f'{_ADDED[column.merge]}("{column.settled}")::{column.type}'
+    whole = column.merge is Merge.SUM and column.type == "bigint"
+    return f'{_SUM if whole else _ADDED[column.merge]}("{column.settled}")'
 
 
 def _read(

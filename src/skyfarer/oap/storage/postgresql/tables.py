@@ -98,10 +98,11 @@ def read_coded(texts: pa.Array) -> pa.MapArray:
     keys, values = _entries("".join(lines.dictionary.to_pylist()).encode())
     for plain, instead in reversed(_WRITTEN.items()):
         keys = _replaced(keys, instead, plain)
-    named, places = keys.dictionary_encode(), lines.indices
-    named = pa.DictionaryArray.from_arrays(named.indices.take(places), named.dictionary)
+    named, places = keys.dictionary_encode(), lines.indices.to_numpy()
+    indices, found = named.indices.to_numpy()[places], values.to_numpy()[places]
+    named = pa.DictionaryArray.from_arrays(pa.array(indices), named.dictionary)
     nulls = pa.array(np.diff(bounds) == 0)
-    return pa.MapArray.from_arrays(pa.array(bounds), named, values.take(places), mask=nulls)
+    return pa.MapArray.from_arrays(pa.array(bounds), named, pa.array(found), mask=nulls)
 
 
 def _entries(text: bytes) -> tuple[pa.Array, pa.Array]:

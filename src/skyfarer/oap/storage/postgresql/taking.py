@@ -2,14 +2,13 @@
 
 The new rows are merged in Arrow, brought in binary, and taken in by the rows there are: by those of
 minutes, then of hours, then of days. What is all there is of an hour or a day is brought once, for
-its minute, hour and day (`leveled`). Tables (`columns`) that have grown too long by it come back
-with the answer, are put together in Arrow (`settling`) and written again, all of a row at once.
+its minute, hour and day (`leveled`). Tables (`columns`) that have grown too long by it are read,
+put together in Arrow (`settling`) and written again, all of a row at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 from psycopg.errors import NumericValueOutOfRange
@@ -22,9 +21,6 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import ANY, Wide, listed
 from skyfarer.oap.storage.postgresql.settling import BROUGHT, Each, bucket_of
 
-_GROWN: Final = "is grown"
-"""With a blank, which no accumulator has in its name."""
-
 
 def take_in(cursor: Cursor, gathered: Wide, each: Each) -> None:
     """Inside the caller's transaction, alone; its rows are of minutes."""
@@ -36,7 +32,7 @@ def take_in(cursor: Cursor, gathered: Wide, each: Each) -> None:
                 grown = _taken_in(cursor, gathered, precision, careful=False)
         except NumericValueOutOfRange:
             grown = _taken_in(cursor, gathered, precision, careful=True)
-        if grown is not None and grown.num_rows:
+        if grown is not None:
             settling.settle(cursor, gathered, precision, grown, each)
 
 
@@ -83,7 +79,8 @@ def _bring(cursor: Cursor, columns: Sequence[Column], pieces: Sequence[pa.Table]
 
 
 def _taken_in(cursor: Cursor, wanted: Wide, precision: int, careful: bool) -> pa.Table | None:
-    """The rows with a table that has grown too long, and all their tables as texts."""
+    """The rows with a table that has grown too long, and all their tables as texts. They are asked
+    for by their places once it is known which they are: mostly few, or none."""
     bucket = f'"{bucket_of(precision)}"'
     brings = {"entity_id": "entity_id", "time_bucket": bucket}
     for column in wanted.columns:
@@ -97,10 +94,17 @@ def _taken_in(cursor: Cursor, wanted: Wide, precision: int, careful: bool) -> pa
         cursor.execute(statement, prepare=False)
         return None
     grown = " OR ".join(f"coalesce({column.too_long()}, false)" for column in with_tables)
-    texts = "".join(
-        f', CASE WHEN {grown} THEN t."{one.name}" END AS "{one.name}"' for one in with_tables
-    )
-    statement += f' RETURNING t.entity_id, t.time_bucket, {grown} AS "{_GROWN}"{texts}'
+    ((places,),) = cursor.execute(
+        f"""WITH taken AS ({statement} RETURNING t.ctid AS place, {grown} AS is_grown)
+        SELECT array_agg(place)::text FROM taken WHERE is_grown""",
+        prepare=False,
+    ).fetchall()
+    return None if places is None else _texts(cursor, wanted.table, with_tables, places)
+
+
+def _texts(cursor: Cursor, table: str, columns: Sequence[Column], places: str) -> pa.Table:
+    """Of the rows that this transaction has just put in these places."""
     types = {"entity_id": "text", "time_bucket": "bigint"}
-    types |= {column.name: column.type for column in with_tables}
-    return columnar.read_once(cursor, statement, types, f'"{_GROWN}"')
+    types |= {column.name: column.type for column in columns}
+    query = f"SELECT {listed(*types)} FROM {table} WHERE ctid = ANY('{places}'::tid[])"
+    return columnar.read_once(cursor, query, types)
