@@ -1,8 +1,9 @@
-"""What traces say, planned while the records of the batch are still being read.
+"""What traces say, asked while the records of the batch are still being read.
 
-To plan that query takes Spark a good part of a small batch's time, on one core, and asks nothing
-of the data. Mostly it is the query that is wanted in the end; where records are left out
-or translated another one is made.
+To plan that query takes Spark a good part of a small batch's time, and asks nothing of the data;
+and its job begins when the cores have read the batch, not when the driver knows what is in it.
+Mostly that is the query which is wanted in the end; where records are left out or translated
+another one is made, and the batch after it waits until it is known what it has.
 """
 
 from __future__ import annotations
@@ -17,40 +18,39 @@ from skyfarer.oap.pipeline.metrics import Metrics
 
 
 class Ahead:
-    """For one batch at a time: `plan`, `of` if there are traces in it, and `end` in any case; after
-    the last one `close`, which may come twice.
+    """For one batch at a time: `begin`, `of` if there are traces in it, and `end` in any case;
+    after the last one `close`, which may come twice.
 
-    A batch is planned for when the one before had traces.
+    A batch is asked ahead when the one before had traces, and all its records were counted.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._thread = ThreadPoolExecutor(1, "planning")
+        self._thread = ThreadPoolExecutor(1, "ahead")
         self._rows: DataFrame | None = None
-        self._planned: Future[DataFrame] | None = None
+        self._asked: Future[dict[str, Deltas]] | None = None
         self._wanted = True
 
-    def plan(self, rows: DataFrame, aliases: pa.Table) -> None:
-        """Returns at once."""
+    def begin(self, rows: DataFrame, aliases: pa.Table) -> None:
+        """Returns at once. The rows are to be kept by Spark: two queries read them."""
         if self._wanted:
             self._rows = rows
-            self._planned = self._thread.submit(self._metrics.planned, rows, aliases)
+            self._asked = self._thread.submit(self._metrics.of, rows, aliases)
         self._wanted = False
 
     def of(self, rows: DataFrame, aliases: pa.Table) -> dict[str, Deltas]:
-        """As `Metrics.of`, of the rows that were planned for or of others."""
-        self._wanted = True
-        frame = self._planned.result() if self._planned else None
-        if frame is None or rows is not self._rows:
-            return self._metrics.of(rows, aliases)
-        return self._metrics.collected(frame)
+        """As `Metrics.of`, of the rows that were begun with or of others."""
+        asked, self._asked = self._asked, None
+        found = asked.result() if asked else None
+        self._wanted = asked is None or rows is self._rows
+        return found if found is not None and self._wanted else self._metrics.of(rows, aliases)
 
     def end(self) -> None:
-        """Blocks until nothing is planned any more; whatever failed there is raised by `of`."""
-        if self._planned is not None:
-            self._planned.exception()
-        self._rows = self._planned = None
+        """Blocks until nothing is asked any more; whatever failed there is raised by `of`."""
+        if self._asked is not None:
+            self._asked.exception()
+        self._rows = self._asked = None
 
     def close(self) -> None:
-        """Does not wait for a plan that is being made."""
+        """Does not wait for what is still asked."""
         self._thread.shutdown(wait=False)

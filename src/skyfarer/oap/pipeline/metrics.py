@@ -46,18 +46,8 @@ class Metrics:
 
     def of(self, rows: DataFrame, aliases: pa.Table | None = None) -> dict[str, Deltas]:
         """What traces say, by source. Blocks for one job of Spark's."""
-        return self.collected(self.frame(rows, aliases))
-
-    def planned(self, rows: DataFrame, aliases: pa.Table | None = None) -> DataFrame:
-        """The same query for `collected`, with all that Spark can do about it before it runs."""
-        frame = self.frame(rows, aliases)
-        frame._jdf.queryExecution().executedPlan()
-        return frame
-
-    def collected(self, frame: DataFrame) -> dict[str, Deltas]:
-        """Blocks for the job of that query."""
         _, made = self._expressions
-        return folded(made.named(frame.toArrow()), self._plan)
+        return folded(made.named(self.frame(rows, aliases).toArrow()), self._plan)
 
     def of_reports(self, rows: DataFrame, kinds: Iterable[int]) -> dict[str, Deltas]:
         """The same of what agents report, of messages of these kinds: to plan a metric takes time,

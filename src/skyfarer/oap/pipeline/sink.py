@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -111,7 +112,7 @@ class BatchSink:
         first = self._storage.applied(partition)
         decoded = batch.persist()
         try:
-            self._ahead.plan(decoded, self._storage.aliases())
+            self._ahead.begin(decoded, self._storage.aliases())
             self._apply_in_time(*self._fresh(decoded, first), first)
         finally:
             self._ahead.end()
@@ -213,12 +214,17 @@ class BatchSink:
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
             rows = pa.concat_tables([rows.filter(known), translated], promote_options="default")
         parts = [("part", "ascending")] if not _EXPORTS.isdisjoint(kinds) else []
-        return fresh, rows.sort_by([("sequence", "ascending"), *parts])
+        sequences = rows["sequence"].to_numpy()
+        if parts or not np.all(sequences[:-1] <= sequences[1:]):
+            rows = rows.sort_by([("sequence", "ascending"), *parts])
+        return fresh, rows
 
     def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The segments that are new, and those that came before (a resend)."""
         sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["segment_id"]))
-        segments = rows.filter(sound).select(_SEGMENT_COLUMNS)
+        segments = rows.select(_SEGMENT_COLUMNS)
+        if not pc.all(sound).as_py():
+            segments = segments.filter(sound)
         minutes = pc.divide(segments["start_time"], MINUTE_MS)
         segments = segments.append_column("minute", minutes)
         ids = segments["segment_id"]
@@ -290,5 +296,5 @@ class BatchSink:
 def _inventories(fresh: DataFrame, kinds: Collection[int]) -> list[Inventory]:
     if Kind.INVENTORY not in kinds:
         return []
-    told = fresh.where(F.col("inventory").isNotNull() & F.col("reason").isNull())
-    return registrations(told.withColumn("inventory", only("inventory")))
+    told = fresh.where(F.col("reason").isNull()).withColumn("inventory", only("inventory"))
+    return registrations(told.where(F.col("inventory").isNotNull()))

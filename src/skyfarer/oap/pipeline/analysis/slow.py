@@ -2,7 +2,8 @@
 
 A database tells its type, or it is never slow; a cache likewise, and whether it was read or
 written. Of a tag that is there several times the last one holds. Nearly all spans are fast: no tag
-is read of one that is below every threshold of its layer.
+is read of one that is below every threshold of its layer, and no span looked at of a segment that
+is, as a whole, for Spark interprets what looks at one element after the other.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.slow import STATEMENT_CHARS_MAX, Slow
 from skyfarer.oap.pipeline.analysis.latency import latency_ms
+from skyfarer.oap.pipeline.expressions import any_of
 from skyfarer.wire.messages import SpanType
 
 DATABASE: Final = 1
@@ -47,15 +49,17 @@ def slow_spans(spans: Column, settings: SlowSettings) -> Column:
     layers = [(layer, ms) for layer, ms in lowest_ms.items() if ms is not None]
     if not layers:
         return F.array().cast(_TYPE)
+    whole = latency_ms(F.array_min(spans["startTime"]), F.array_max(spans["endTime"]))
+    possible = any_of(
+        F.array_contains(spans["spanLayer"], layer) & (whole > ms) for layer, ms in layers
+    )
 
     def candidate(span: Column) -> Column:
-        found = F.lit(False)
-        for layer, ms in layers:
-            found = found | ((span["spanLayer"] == layer) & (_latency(span) > ms))
-        return found
+        return any_of((span["spanLayer"] == layer) & (_latency(span) > ms) for layer, ms in layers)
 
     judged = F.transform(F.filter(spans, candidate), lambda span: _judged(span, settings))
-    return F.filter(judged, lambda one: one["what"].isNotNull()).cast(_TYPE)
+    slow = F.filter(judged, lambda one: one["what"].isNotNull()).cast(_TYPE)
+    return F.when(possible, slow).otherwise(F.array().cast(_TYPE))
 
 
 def _judged(span: Column, settings: SlowSettings) -> Column:
