@@ -55,14 +55,14 @@ FLAT_MAX: Final = 1.25
 @dataclass(frozen=True)
 class Counts:
     batch: int = 100_000
-    batches: int = 30
-    warm_up: int = 20
+    batches: int = 60
+    warm_up: int = 45
     """Java is slow until it has compiled itself, the longer the more there is to compile."""
     long: int = 5_000_000
     ends: int = 10
     """Batches at either end of the long run that are compared."""
     small: int = 5_000
-    small_times: int = 15
+    small_times: int = 30
     turns: int = 30
     turns_warm_up: int = 10
 

@@ -92,9 +92,9 @@ def test_both_decoders_give_the_same_rows_of_every_shape(queue: Writer, tmp_path
         *((5, 0, ""), (6, 0, "incomplete"), (7, 0, ""), (8, 0, "unknown_ki")),
         *((9, 0, ""), (9, 1, "")),
     ]
-    assert native[1]["inventory"][0]["heartbeatTime"] == NOON
+    assert native[1]["others"][0]["inventory"][0]["heartbeatTime"] == NOON
     assert native[4]["segment"]["spans"][0]["isError"]
-    assert native[7]["v2"][0]["spans"][0]["refs"][0]["parentEndpointId"] == 7
+    assert native[7]["others"][0]["v2"][0]["spans"][0]["refs"][0]["parentEndpointId"] == 7
     assert native[9].keys() == {"sequence", "part", "kind"}
 
 

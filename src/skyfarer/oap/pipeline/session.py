@@ -12,11 +12,18 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from skyfarer.base.units import MIB
 from skyfarer.oap.pipeline import archive
 from skyfarer.oap.pipeline.java import collector, java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 CODEGEN_FIELDS_MAX = 1000
+CODEGEN_BYTES_MAX = 8000
+RESULT_BYTES_MAX = 96 * MIB
+"""Below the 128 MiB that Spark's messages may have."""
+UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+"""Arrow in Java checks every number it reads of a vector against its bounds. Here Spark alone
+reads, row after row of what it was told to be there."""
 MEETING_S = 120
 """For Python and Java to meet at a socket. After Spark's 15 s a busy machine's start fails."""
 
@@ -57,6 +64,10 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         # Of a group with a dozen keys the small map in front of the large one compares each by
         # itself; the large one compares bytes.
         "spark.sql.codegen.aggregate.map.twolevel.enabled": False,
+        # What is longer Java compiles badly or not at all: Spark then makes small methods of it.
+        "spark.sql.codegen.hugeMethodLimit": CODEGEN_BYTES_MAX,
+        # What a task has found comes with its end, rather than to be asked for once more.
+        "spark.task.maxDirectResultSize": RESULT_BYTES_MAX,
         "spark.python.authenticate.socketTimeout": f"{MEETING_S}s",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
@@ -67,7 +78,7 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         # The analysis is one loop, and may be a larger method than Java compiles by itself.
         # The collector has few cores to share, and a small heap: none that works all the time.
         "spark.driver.defaultJavaOptions": (
-            f"{collector(os.environ)} -XX:-DontCompileHugeMethods"
+            f"{collector(os.environ)} -XX:-DontCompileHugeMethods {UNCHECKED}"
             f" -Dlog4j2.configurationFile={LOG_SETTINGS}"
             + (archive.options(home / "bin" / "java") if java_options is None else java_options)
         ),

@@ -38,22 +38,23 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
     latency beyond 64 bits is null. A log without a time has none here. An event, which is rare, is
     told whole.
     """
-    spans, log, event = F.col("segment.spans"), only("log"), only("event")
-    named = F.filter(spans, lambda s: (s["spanType"] == ENTRY) | (s["spanId"] == 0))
+    spans = F.col("segment.spans")
+    log, event, properties, ping = map(only, ("log", "event", "properties", "ping"))
     reported = F.col(f"{REPORTS}.time")
     times = log["timestamp"], event["startTime"], event["endTime"]
     told_at, context = F.coalesce(*(F.nullif(one, F.lit(0)) for one in times)), log["traceContext"]
-    operation = F.try_element_at(named, F.lit(-1))["operationName"]
     start, end = F.array_min(spans["startTime"]), F.array_max(spans["endTime"])
     return (
         *map(F.col, ("sequence", "part", "kind", "reason", "data")),
         F.col("segment.traceSegmentId").alias("segment_id"),
         F.coalesce("segment.traceId", context["traceId"]).alias("trace_id"),
-        _cut(naming.service_chars_max, "segment.service", log["service"]).alias("service"),
-        _cut(naming.instance_chars_max, "segment.serviceInstance", log["serviceInstance"]).alias(
+        _first(naming.service_chars_max, "segment.service", log["service"]).alias("service"),
+        _first(naming.instance_chars_max, "segment.serviceInstance", log["serviceInstance"]).alias(
             "instance"
         ),
-        _cut(naming.endpoint_chars_max, operation, log["endpoint"], F.lit("")).alias("endpoint"),
+        _first(naming.endpoint_chars_max, _operation(spans), log["endpoint"], F.lit("")).alias(
+            "endpoint"
+        ),
         F.coalesce(start, F.array_min(reported), told_at).alias("start_time"),
         F.greatest(end, F.array_max(spans["startTime"]), F.array_max(reported), told_at).alias(
             "last_time"
@@ -65,10 +66,10 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
             found_by(log["tags"]["data"], kept.searchable_log_tags),
         ).alias("tags"),
         slow_spans(spans, kept.slow).alias("slow"),
-        F.coalesce("properties.service", "ping.service").alias("beat_service"),
-        F.coalesce("properties.serviceInstance", "ping.serviceInstance").alias("beat_instance"),
-        F.coalesce("properties.layer", "ping.layer").alias("beat_layer"),
-        F.col("properties.properties").alias("beat_properties"),
+        F.coalesce(properties["service"], ping["service"]).alias("beat_service"),
+        F.coalesce(properties["serviceInstance"], ping["serviceInstance"]).alias("beat_instance"),
+        F.coalesce(properties["layer"], ping["layer"]).alias("beat_layer"),
+        properties["properties"].alias("beat_properties"),
         _updates(naming).alias("updates"),
         log["layer"].alias("log_layer"),
         context["traceSegmentId"].alias("log_segment_id"),
@@ -77,14 +78,25 @@ def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
     )
 
 
+def _operation(spans: Column) -> Column:
+    """Of the last span that is an entry or numbered 0; null when there is none. Without a lambda,
+    which Spark would interpret: by its place, counted from the end."""
+    places = (
+        F.array_position(F.reverse(spans[name]), value)
+        for name, value in (("spanType", ENTRY), ("spanId", 0))
+    )
+    last = F.least(*(F.nullif(place, F.lit(0)) for place in places))
+    return F.get(spans["operationName"], (F.size(spans) - last).cast("int"))
+
+
 def _updates(naming: NamingSettings) -> Column:
     """What a mesh says of instances, each once a minute."""
     told = F.filter(F.col(REPORTS), lambda report: report["source"] == INSTANCE_META)
     rows = F.transform(
         told,
         lambda report: F.struct(
-            _cut(naming.service_chars_max, report["service"]).alias("service"),
-            _cut(naming.instance_chars_max, report["instance"]).alias("instance"),
+            _first(naming.service_chars_max, report["service"]).alias("service"),
+            _first(naming.instance_chars_max, report["instance"]).alias("instance"),
             report["layer"].alias("layer"),
             F.floor(report["time"] / MINUTE_MS).alias("minute"),
             report["properties"].alias("properties"),
@@ -93,6 +105,12 @@ def _updates(naming: NamingSettings) -> Column:
     return F.array_distinct(rows)
 
 
-def _cut(chars_max: int, *names: Column | str) -> Column:
-    """The first of the names that is there."""
-    return F.substring(F.coalesce(*names), 1, chars_max)
+def cut(text: Column, chars_max: int) -> Column:
+    """By characters. To count them takes time, so a text of as few bytes is left as it is."""
+    short = F.octet_length(text) <= chars_max
+    return F.when(short, text).otherwise(F.substring(text, 1, chars_max))
+
+
+def _first(chars_max: int, *names: Column | str) -> Column:
+    """Of the names that are there, cut."""
+    return cut(F.coalesce(*names), chars_max)

@@ -12,10 +12,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, StructField, StructType
 
+from skyfarer.oap.pipeline.sources.shapes import OTHERS
 
-def only(column: str) -> Column:
-    """The message in the column of a rare shape; null when there is none."""
-    return F.get(F.col(column), F.lit(0))
+
+def only(shape: str) -> Column:
+    """The message of a rare shape, by its name in `OTHERS`; null when there is none."""
+    return F.get(F.get(F.col(OTHERS), F.lit(0))[shape], F.lit(0))
 
 
 def segment_type(rows: DataFrame) -> StructType:

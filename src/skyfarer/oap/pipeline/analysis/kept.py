@@ -34,7 +34,7 @@ def failed(spans: Column, strategy: Strategy) -> Column:
         return F.exists(spans, lambda s: s["isError"] & (s["spanType"] == ENTRY))
     if strategy == "FROM_FIRST_SPAN":
         return F.exists(spans, lambda s: s["isError"] & (s["spanId"] == 0))
-    return F.exists(spans, lambda s: s["isError"])
+    return F.array_contains(spans["isError"], True)
 
 
 def found_by(tags: Column, keys: tuple[str, ...]) -> Column:

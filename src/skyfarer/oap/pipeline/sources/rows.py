@@ -5,9 +5,9 @@
     kind      what it is (wire.rpc.Kind)
     reason    null, or why it cannot be analysed: such a record is parked, and stops nothing
     data      null; of such a part the bytes that are stored for it, which the queue has in no piece
-    segment, properties, ping, …   the decoded message, in the column of its shape (`rare` ones as
-              the only element of a list); the others null
+    segment   the decoded message, if it is one
     reports   of a message that is a measurement: the rows of sources that it became
+    others    any other message, under the name of its shape (`shapes.OTHERS`)
 
 A kind that no shape speaks of is not decoded: its row says only that the record is there.
 
@@ -31,7 +31,7 @@ from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.exports import Cut, cut
 from skyfarer.oap.pipeline.sources.nested import decoder_of
 from skyfarer.oap.pipeline.sources.reports import REPORTS, TYPE, reports_of
-from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX, Shape
+from skyfarer.oap.pipeline.sources.shapes import OTHERS, SHAPES, TIME_MS_MAX, Shape
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
 from skyfarer.wire.rpc import Kind
 
@@ -75,19 +75,19 @@ def decoders(name: str) -> Mapping[int, Decoder]:
 @cache
 def row_schema() -> pa.Schema:
     """The same for every decoder: the suite both pass says so."""
-    by_kind = decoders("ptars")
-    columns = {
-        shape.column: _column_type(kind, by_kind[kind].schema) for kind, shape in SHAPES.items()
-    }
+    columns, others = dict[str, pa.DataType](), dict[str, pa.DataType]()
+    for kind, decoder in decoders("ptars").items():
+        shape, message = SHAPES[kind], pa.struct(list(decoder.schema))
+        if shape.rare:
+            others[shape.column] = _at_most_one(message)
+        else:
+            columns[shape.column] = TYPE if kind in REPORTS else message
+    columns[OTHERS] = _at_most_one(pa.struct(others.items()))
     return pa.schema([*_ENVELOPE, *(pa.field(*column) for column in columns.items())])
 
 
-def _column_type(kind: int, decoded: pa.Schema) -> pa.DataType:
-    if kind in REPORTS:
-        return TYPE
-    message = pa.struct(list(decoded))
-    is_rare = SHAPES[kind].rare
-    return pa.list_(pa.field("element", message, nullable=False)) if is_rare else message
+def _at_most_one(of: pa.StructType) -> pa.ListType:
+    return pa.list_(pa.field("element", of, nullable=False))
 
 
 def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
@@ -163,7 +163,7 @@ def _decoded(
     for batch in batches:
         here = good[at : at + batch.num_rows]
         at += batch.num_rows
-        columns = {SHAPES[kind].column: _column(kind, batch)}
+        columns = _columns(kind, batch)
         if parts is not None:
             columns |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
         yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
@@ -188,14 +188,28 @@ def _sound(
     return batches, refused | dict.fromkeys(bombs, OVERSIZE)
 
 
-def _column(kind: int, batch: pa.RecordBatch) -> pa.Array:
+def _columns(kind: int, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    """The column that has what these messages say."""
+    shape = SHAPES[kind]
     if kind in REPORTS:
-        return reports_of(kind, batch)
+        return {shape.column: reports_of(kind, batch)}
     message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-    if not SHAPES[kind].rare:
-        return message
-    each = pa.array(np.arange(batch.num_rows + 1, dtype=np.int32))
-    return pa.ListArray.from_arrays(each, message, type=_column_type(kind, batch.schema))
+    if not shape.rare:
+        return {shape.column: message}
+    form = row_schema().field(OTHERS).type
+    places = form.value_type
+    found = [
+        _lists_of(message, one.type) if one.name == shape.column else _nulls(len(message), one.type)
+        for one in places
+    ]
+    return {OTHERS: _lists_of(pa.StructArray.from_arrays(found, fields=list(places)), form)}
+
+
+def _lists_of(each: pa.Array, form: pa.ListType) -> pa.ListArray:
+    """A list of each one alone."""
+    return pa.ListArray.from_arrays(
+        pa.array(np.arange(len(each) + 1, dtype=np.int32)), each, type=form
+    )
 
 
 def _reasons(batch: pa.RecordBatch, shape: Shape) -> pa.StringArray:

@@ -31,9 +31,9 @@ class Shape:
 
     `fields`: message name → fields kept. `required`: what must not be empty, or the record says
     nothing that could be analysed. `times`: times, of the message or in a list of messages → the
-    largest that is believed; none may be negative. `rare`: the column is a list of at most one
-    message: a null struct takes as much room as any other, a null list next to none. `mended`:
-    texts (`Message.field`) that need not be UTF-8, and lose what is not instead of the record.
+    largest that is believed; none may be negative. `rare`: it has no column of its own, but a place
+    in `OTHERS`. `mended`: texts (`Message.field`) that need not be UTF-8, and lose what is not
+    instead of the record.
     """
 
     column: str
@@ -45,6 +45,10 @@ class Shape:
     mended: frozenset[str] = frozenset()
 
 
+OTHERS = "others"
+"""The column of all rare messages: a list of at most one struct, with a list of at most one message
+for each shape. A null struct takes as much room as any other, a null list next to none; and every
+column costs Spark something for every row of a segment, which has none of these."""
 TIME_MS_MAX = 2**42
 """In the year 2109. Beyond what a calendar holds a time would stop the batch, and sums of latencies
 their overflow; a time in the wrong unit ends here too."""
@@ -87,12 +91,14 @@ PROPERTIES = Shape(
         "KeyStringValuePair": ("key", "value"),
     },
     required=("service", "serviceInstance"),
+    rare=True,
 )
 PING = Shape(
     column="ping",
     message="InstancePingPkg",
     fields={"InstancePingPkg": ("service", "serviceInstance", "layer")},
     required=("service", "serviceInstance"),
+    rare=True,
 )
 
 INVENTORY = Shape(

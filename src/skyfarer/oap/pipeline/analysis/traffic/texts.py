@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
+from skyfarer.oap.pipeline.analysis.entry import NamingSettings, cut
 
 
 @dataclass(frozen=True)
 class Names:
-    """Cuts by characters. Counting them takes time, so a text of as few bytes is left as it is."""
+    """Each cut to the length that is kept of it."""
 
     naming: NamingSettings
 
     def service(self, text: Column) -> Column:
-        return _cut(text, self.naming.service_chars_max)
+        return cut(text, self.naming.service_chars_max)
 
     def instance(self, text: Column) -> Column:
-        return _cut(text, self.naming.instance_chars_max)
+        return cut(text, self.naming.instance_chars_max)
 
     def endpoint(self, text: Column) -> Column:
-        return _cut(text, self.naming.endpoint_chars_max)
+        return cut(text, self.naming.endpoint_chars_max)
 
 
 def nonblank(text: Column) -> Column:
@@ -34,11 +34,6 @@ def nonblank(text: Column) -> Column:
 
 def among(text: Column, texts: frozenset[str]) -> Column:
     return text.isin(sorted(texts)) if texts else F.lit(False)
-
-
-def _cut(text: Column, chars_max: int) -> Column:
-    short = F.octet_length(text) <= chars_max
-    return F.when(short, text).otherwise(F.substring(text, 1, chars_max))
 
 
 def named(columns: Mapping[str, Column]) -> tuple[Column, ...]:
