@@ -18,7 +18,6 @@ from skyfarer.oap.pipeline.java import collector, java_home
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 CODEGEN_FIELDS_MAX = 1000
-CODEGEN_BYTES_MAX = 8000
 RESULT_BYTES_MAX = 96 * MIB
 """Below the 128 MiB that Spark's messages may have."""
 UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
@@ -64,8 +63,6 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         # Of a group with a dozen keys the small map in front of the large one compares each by
         # itself; the large one compares bytes.
         "spark.sql.codegen.aggregate.map.twolevel.enabled": False,
-        # What is longer Java compiles badly or not at all: Spark then makes small methods of it.
-        "spark.sql.codegen.hugeMethodLimit": CODEGEN_BYTES_MAX,
         # What a task has found comes with its end, rather than to be asked for once more.
         "spark.task.maxDirectResultSize": RESULT_BYTES_MAX,
         "spark.python.authenticate.socketTimeout": f"{MEETING_S}s",

@@ -66,6 +66,9 @@ from skyfarer.wire.rpc import Kind
 DUPLICATE = "duplicate"
 ANALYSED_AGAIN_MAX = 4
 """Times that one batch is, before it counts as failed and is read again after a pause."""
+IN_SMALL_METHODS = {"spark.sql.codegen.wholeStage": "false"}
+"""What is told of a record is many columns of little, and would be one method of 17 KB, which Java
+compiles badly."""
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
     *("start_time", "latency", "is_error", "tags", "slow", "data"),
@@ -200,8 +203,7 @@ class BatchSink:
 
     @cached_property
     def _told(self) -> AnalysedOnce:
-        columns = told(self._settings.naming, self._settings.kept)
-        return AnalysedOnce(lambda rows: rows.select(*columns))
+        return records_query(self._settings)
 
     def _one_form(
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
@@ -291,6 +293,12 @@ class BatchSink:
         lag = self._queue.writing() - self._consumer.committed()
         self._registry.set(table.PIPELINE_BATCH_RECORDS, records_read)
         self._registry.set(table.PIPELINE_LAG_RECORDS, lag)
+
+
+def records_query(settings: AnalysisSettings) -> AnalysedOnce:
+    """What the driver is told of each record."""
+    columns = told(settings.naming, settings.kept)
+    return AnalysedOnce(lambda rows: rows.select(*columns), IN_SMALL_METHODS)
 
 
 def _inventories(fresh: DataFrame, kinds: Collection[int]) -> list[Inventory]:

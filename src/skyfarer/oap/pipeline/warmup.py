@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from skyfarer.base.errors import PermanentError
 from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
-from skyfarer.oap.pipeline.analysis.entry import records
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.oap.pipeline.sink import records_query
 from skyfarer.oap.pipeline.sources.queue import SPLIT_RECORDS_MIN, QueueSource
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
@@ -39,7 +39,7 @@ def warm_up(
     source = session.read.format(QueueSource.name()).option("directory", str(directory))
     rows = source.option("start", 0).option("end", count).option("splits", splits).load().persist()
     try:
-        told = records(rows, settings.naming, settings.kept).toArrow().num_rows
+        told = records_query(settings).of(rows).toArrow().num_rows
         counted = metrics.of(rows)
     finally:
         rows.unpersist()

@@ -28,8 +28,9 @@ from skyfarer.oap.pipeline.sources.rows import row_schema, rows
 from skyfarer.oap.pipeline.sources.weight import WEIGHT_MAX, reach
 from skyfarer.queue.reader import Reader
 
-SPLIT_RECORDS_MIN = 2_000
-"""Below this many records a task's own cost exceeds the gain of running two."""
+SPLIT_RECORDS_MIN = 5_000
+"""Below this many records a task's own cost exceeds the gain of running two: the other core has the
+query of the metrics to plan meanwhile."""
 
 IDLE_WAIT_S = 0.25
 """How long the source lets Spark wait for a record; a stop of the query waits as long."""
