@@ -109,19 +109,19 @@ def test_batches_with_and_without_traces_follow_one_another(bench: Bench) -> Non
     assert bench.calls() == {BUCKET: Calls(4, 40, 0)}
 
 
-def test_a_query_that_cannot_be_planned_fails_the_batch_that_asks_for_it(bench: Bench) -> None:
+def test_a_query_that_cannot_be_asked_fails_the_batch_that_asks_for_it(bench: Bench) -> None:
     bench.append(shop("a"))
     rows, wrong, ahead = bench.batch(0, 1), pa.table({"wrong": [1]}), Ahead(Metrics(PLAN, SETTINGS))
-    ahead.plan(rows, wrong)
+    ahead.begin(rows, wrong)
     with pytest.raises(AnalysisException, match="address"):
         ahead.of(rows, wrong)
     ahead.end()
-    ahead.plan(rows, bench.storage.aliases())
+    ahead.begin(rows, bench.storage.aliases())
     assert ahead.of(rows, bench.storage.aliases())["Service"].rows["service"].to_pylist() == [
         "shop"
     ]
     ahead.end()
-    threads = {one for one in threading.enumerate() if one.name.startswith("planning")}
+    threads = {one for one in threading.enumerate() if one.name.startswith("ahead")}
     ahead.close()
     ahead.close()
     eventually(lambda: len([one for one in threads if one.is_alive()]) < len(threads), 60, "an end")
