@@ -54,6 +54,16 @@ def test_a_batch_is_asked_once_and_again_only_where_records_of_it_are_left_out(
     assert asked == [1, 2, 4, 5, 6]
 
 
+def test_whoever_sends_everything_twice_is_asked_in_vain_once(asked_bench: Bench) -> None:
+    bench, asked = asked_bench, []
+    for numbers in ([0], [0, 1], [1, 2], [2, 3], [3, 4], [5], [6]):
+        bench.append(*map(shop, numbers))
+        bench.apply()
+        asked.append(METRICS.times)
+    assert bench.calls() == {BUCKET: Calls(7, 70, 0)}
+    assert asked == [1, 3, 4, 5, 6, 7, 8]
+
+
 def test_a_batch_without_traces_is_asked_at_most_once_ahead(asked_bench: Bench) -> None:
     bench = asked_bench
     for _ in range(3):

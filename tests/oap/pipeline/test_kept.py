@@ -18,7 +18,7 @@ from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.oal.compiler import Text, plan_of
-from skyfarer.oap.pipeline.analysis.entry import records
+from skyfarer.oap.pipeline.analysis.entry import told
 from skyfarer.oap.pipeline.analysis.kept import TAGS_MAX, KeptSettings, failed, found_by
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.slow import SlowSettings
@@ -195,8 +195,8 @@ def test_only_what_is_slow_for_its_own_type_is_told_to_the_driver(sampling_bench
     """Nearly all of these took longer than the lowest threshold, that of a cache."""
     sampling_bench.append(segment_of("s", *SLOW))
     kept = KeptSettings(slow=THRESHOLDS)
-    told = records(sampling_bench.batch(0, 1), SETTINGS.naming, kept).toArrow()
-    (spans,) = told["slow"].to_pylist()
+    rows = sampling_bench.batch(0, 1).select(*told(SETTINGS.naming, kept)).toArrow()
+    (spans,) = rows["slow"].to_pylist()
     assert [(one["span_id"], one["what"]) for one in spans] == [
         *((1, "DATABASE"), (3, "DATABASE"), (7, "CACHE_READ"), (9, "CACHE_WRITE")),
     ]

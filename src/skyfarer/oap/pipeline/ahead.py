@@ -33,8 +33,8 @@ class Ahead:
 
     def begin(self, rows: DataFrame, aliases: pa.Table) -> None:
         """Returns at once. The rows are to be kept by Spark: two queries read them."""
+        self._rows = rows
         if self._wanted:
-            self._rows = rows
             self._asked = self._thread.submit(self._metrics.of, rows, aliases)
         self._wanted = False
 
@@ -42,7 +42,7 @@ class Ahead:
         """As `Metrics.of`, of the rows that were begun with or of others."""
         asked, self._asked = self._asked, None
         found = asked.result() if asked else None
-        self._wanted = asked is None or rows is self._rows
+        self._wanted = rows is self._rows
         return found if found is not None and self._wanted else self._metrics.of(rows, aliases)
 
     def end(self) -> None:

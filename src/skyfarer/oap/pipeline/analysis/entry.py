@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.entities import INSTANCE_META
@@ -24,14 +24,10 @@ class NamingSettings:
     endpoint_chars_max: int = 150
 
 
-def records(rows: DataFrame, naming: NamingSettings, kept: KeptSettings) -> DataFrame:
-    """One small row a record of the queue (of an OTLP export: a span, with its bytes), all but the
-    payload, which never passes through Spark."""
-    return rows.select(*told(naming, kept))
-
-
 def told(naming: NamingSettings, kept: KeptSettings) -> tuple[Column, ...]:
-    """The columns of `records`: to be made once a session, for each costs calls of the JVM.
+    """One small row a record of the queue (of an OTLP export: a span, with its bytes), all but the
+    payload, which never passes through Spark. The columns are to be made once a session, for each
+    costs calls of the JVM.
 
     A stored segment's endpoint is the operation of span 0 or of an entry span, whichever comes
     last in the list. Rows with a `reason` are told too, so no number in them may stop the batch: a
