@@ -10,7 +10,7 @@ Then, without the limit: what a segment costs after 5 million of them, beside wh
 and a batch of 5,000 beside an empty one. And what it costs with 10,000 endpoints in place of 10,
 with the same of the limit: the result has 25 times as many rows, which Spark has to carry for both.
 
-    bench_pipeline.py [--smoke]
+    bench_pipeline.py [--smoke] [--only limit|flat|wide|reports]
 
 With --smoke a few thousand segments go the same ways in two minutes: whether it works, not how fast
 it is.
@@ -24,7 +24,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -263,10 +263,20 @@ def decoder_rates(segments: Sequence[SegmentObject]) -> dict[str, float]:
     return rates
 
 
+PARTS: Final[Mapping[str, Callable[[Bench, Sequence[SegmentObject]], None]]] = {
+    "limit": Bench.beside_the_limit,
+    "flat": Bench.flat,
+    "wide": lambda bench, _: bench.wide(),
+    "reports": lambda bench, _: bench.reported(),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--smoke", action="store_true", help="small counts: does it work")
-    counts = SMOKE if parser.parse_args().smoke else Counts()
+    parser.add_argument("--only", choices=PARTS, help="one part instead of all")
+    given = parser.parse_args()
+    counts = SMOKE if given.smoke else Counts()
     segments = line.realistic()
     for name, rate in decoder_rates(segments).items():
         figure(f"decode_{name}", rate, "segments/s of one core")
@@ -275,10 +285,8 @@ def main() -> None:
         session = spark_session(settings)
         session.dataSource.register(QueueSource)
         bench = Bench(session, Path(scratch), counts)
-        bench.beside_the_limit(segments)
-        bench.flat(segments)
-        bench.wide()
-        bench.reported()
+        for part in [given.only] if given.only else PARTS:
+            PARTS[part](bench, segments)
         session.stop()
 
 

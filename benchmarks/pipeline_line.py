@@ -28,6 +28,7 @@ from skyfarer.oap.pipeline.lowering import Lowered, lowered
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.told import Telling
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
@@ -46,6 +47,7 @@ CONSUMER: Final = "bench"
 CONFIG: Final = AnalyzerConfig()
 SETTINGS: Final = AnalysisProvider(CONFIG).analysis(CoreConfig(), Retention(7, 7))
 PLAN: Final = filled(plan_from(CONFIG.oalActiveFiles, ()))
+TELLING: Final = Telling.by(SETTINGS).written()
 TRACES: Final = PLAN.of(TRACED)
 METRICS: Final = Metrics(PLAN, SETTINGS)
 ALIASES: Final = pa.table(
@@ -124,7 +126,8 @@ class Line:
 
 def source(reader: Any, queue: Path, **options: int) -> DataFrame:
     reader = reader.format(QueueSource.name()).option("directory", str(queue))
-    for key, value in {"start": 0, "splits": 2, **options}.items():
+    shipped = {"start": 0, "splits": 2, "telling": TELLING}
+    for key, value in {**shipped, **options}.items():
         reader = reader.option(key, str(value))
     rows: DataFrame = reader.load()
     return rows

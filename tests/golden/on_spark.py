@@ -17,9 +17,8 @@ from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.oal.values import Columns
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
 from skyfarer.oap.pipeline.analysis.segments import one_form
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, NamingSettings
 from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
 from skyfarer.oap.pipeline.folding import folded
 from skyfarer.oap.pipeline.lowering import lowered

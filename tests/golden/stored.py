@@ -12,9 +12,7 @@ from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.streams.metrics import RELATIONS, SOURCES
 from skyfarer.oap.oal.plan import Plan
-from skyfarer.oap.pipeline.analysis.kept import KeptSettings
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
-from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, KeptSettings, SlowSettings
 from skyfarer.oap.storage.embedded.metrics import KEYS
 from skyfarer.oap.storage.embedded.schema import day_tables
 from skyfarer.testing.plain_analysis import Rules

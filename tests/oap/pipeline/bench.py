@@ -19,13 +19,13 @@ from skyfarer.oap.core.inventory import Inventory, InventoryScope
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.oal.compiler import Text, plan_of
 from skyfarer.oap.oal.plan import Plan
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, NamingSettings
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.decode import PtarsDecoder
 from skyfarer.oap.pipeline.sources.queue import QueueSource
 from skyfarer.oap.pipeline.sources.shapes import SEGMENT, Shape
+from skyfarer.oap.pipeline.told import Telling
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -125,7 +125,7 @@ class Bench:
         metrics: Metrics | None = None,
     ) -> None:
         alike = replace(settings, kept=SETTINGS.kept, sampling=SETTINGS.sampling)
-        self._spark = spark
+        self._spark, self._telling = spark, Telling.by(settings).written()
         self.directory = directory / "queue"
         queue = QueueSettings(
             self.directory, MIB, 8 * MIB, record_bytes_max=MIB // 4, consumers=("analysis",)
@@ -174,6 +174,7 @@ class Bench:
 
     def batch(self, start: int, end: int, decoder: str = "ptars") -> DataFrame:
         reader = self._spark.read.format(QueueSource.name()).option("decoder", decoder)
+        reader = reader.option("telling", self._telling)
         options = {"directory": self.directory, "start": start, "end": end, "splits": 2}
         return reader.options(**{key: str(value) for key, value in options.items()}).load()
 

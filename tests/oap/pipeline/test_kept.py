@@ -1,4 +1,4 @@
-"""What is stored of segments beside their bytes, on Spark."""
+"""What is stored of segments beside their bytes: as workers tell it, and on Spark."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from oap.pipeline.bench import BUCKET, NOON, PLAN, Bench, Calls
 from skyfarer.oap.core import ids
@@ -18,10 +19,17 @@ from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.core.traces import TraceCondition, TraceOrder
 from skyfarer.oap.oal.compiler import Text, plan_of
-from skyfarer.oap.pipeline.analysis.entry import told
-from skyfarer.oap.pipeline.analysis.kept import TAGS_MAX, KeptSettings, failed, found_by
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
-from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+from skyfarer.oap.pipeline.analysis.settings import (
+    AnalysisSettings,
+    KeptSettings,
+    SlowSettings,
+    Strategy,
+)
+from skyfarer.oap.pipeline.sources.decode import PtarsDecoder
+from skyfarer.oap.pipeline.sources.shapes import SEGMENT
+from skyfarer.oap.pipeline.told import Telling
+from skyfarer.oap.pipeline.told.segments import segments
+from skyfarer.oap.pipeline.told.tags import TAGS_MAX
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import KeyStringValuePair, SegmentObject, SpanObject, event, log
@@ -84,19 +92,36 @@ CASES: Mapping[str, tuple[SegmentObject, tuple[bool, bool, bool], list[str]]] = 
 }
 
 
-def test_a_segment_fails_by_the_strategy_and_is_found_by_searchable_tags(bench: Bench) -> None:
-    bench.append(*(sent for sent, _, _ in CASES.values()))
-    spans = F.col("segment.spans")
-    rows = bench.batch(0, len(CASES)).select(
-        "segment.traceSegmentId",
-        failed(spans, "FROM_SPAN_STATUS"),
-        failed(spans, "FROM_ENTRY_SPAN"),
-        failed(spans, "FROM_FIRST_SPAN"),
-        found_by(F.flatten(spans["tags"]), KEYS),
-        found_by(F.flatten(spans["tags"]), ()),
-    )
-    found = {name: (tuple(errors), tags) for name, *errors, tags, _ in rows.collect()}
+def decoded(*sent: SegmentObject) -> pa.RecordBatch:
+    payloads = pa.array([bytes(one.SerializeToString()) for one in sent], pa.binary())
+    return PtarsDecoder(SEGMENT).decode_all(payloads)
+
+
+def told_of(sent: pa.RecordBatch, kept: KeptSettings) -> list[dict[str, Any]]:
+    return pa.table(segments(sent, Telling(kept=kept))).to_pylist()
+
+
+STRATEGIES: tuple[Strategy, ...] = ("FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN")
+
+
+def test_a_segment_fails_by_the_strategy_and_is_found_by_searchable_tags() -> None:
+    sent = decoded(*(one for one, _, _ in CASES.values()))
+    by_strategy = [told_of(sent, KeptSettings(strategy, KEYS)) for strategy in STRATEGIES]
+    found = {
+        rows[0]["segment_id"]: (tuple(row["is_error"] for row in rows), rows[0]["tags"])
+        for rows in zip(*by_strategy, strict=True)
+    }
     assert found == {name: (errors, tags) for name, (_, errors, tags) in CASES.items()}
+    assert [row["tags"] for row in told_of(sent, KeptSettings())] == [[]] * len(CASES)
+
+
+def test_a_segment_without_spans_has_no_times_and_stops_nothing() -> None:
+    """Such a record is parked, and told all the same; the ones around it are whole."""
+    sent = decoded(segment_of("a", CALM), segment_of("b"), segment_of("c", CALM), segment_of("d"))
+    rows = told_of(sent, KeptSettings(searchable_tags=KEYS, slow=THRESHOLDS))
+    times = [(row["start_time"], row["last_time"], row["latency"]) for row in rows]
+    assert times == [(NOON, NOON + 10, 10), (None, None, None)] * 2
+    assert [(row["is_error"], row["endpoint"]) for row in rows] == [(False, ""), (None, "")] * 2
 
 
 def test_a_segment_that_is_not_sampled_is_measured_and_never_stored(
@@ -191,13 +216,12 @@ def _readable(entity_id: str) -> str:
     return f"{b64decode(name).decode()}.{flag}"
 
 
-def test_only_what_is_slow_for_its_own_type_is_told_to_the_driver(sampling_bench: Bench) -> None:
+def test_only_what_is_slow_for_its_own_type_is_told_to_the_driver() -> None:
     """Nearly all of these took longer than the lowest threshold, that of a cache."""
-    sampling_bench.append(segment_of("s", *SLOW))
-    kept = KeptSettings(slow=THRESHOLDS)
-    rows = sampling_bench.batch(0, 1).select(*told(SETTINGS.naming, kept)).toArrow()
-    (spans,) = rows["slow"].to_pylist()
-    assert [(one["span_id"], one["what"]) for one in spans] == [
+    sent = decoded(segment_of("calm", CALM), segment_of("s", *SLOW), segment_of("none"))
+    calm, slow, none = (row["slow"] for row in told_of(sent, KeptSettings(slow=THRESHOLDS)))
+    assert (calm, none) == ([], [])
+    assert [(one["span_id"], one["what"]) for one in slow] == [
         *((1, "DATABASE"), (3, "DATABASE"), (7, "CACHE_READ"), (9, "CACHE_WRITE")),
     ]
 

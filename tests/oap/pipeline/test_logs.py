@@ -12,7 +12,7 @@ from skyfarer.oap.core import ids
 from skyfarer.oap.core.events import EventCondition, StoredEvent
 from skyfarer.oap.core.logs import LogCondition
 from skyfarer.oap.core.storage import Applied
-from skyfarer.oap.pipeline.analysis.kept import KeptSettings
+from skyfarer.oap.pipeline.analysis.settings import KeptSettings
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import KeyStringValuePair, event, log, otlp_logs, otlp_trace
 from skyfarer.wire.rpc import Kind

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from skyfarer.base.units import KIB, MIB
 from skyfarer.oap.pipeline.sources.queue import QueueStreamReader
-from skyfarer.oap.pipeline.sources.rows import rows
+from skyfarer.oap.pipeline.sources.rows import Reading, rows
 from skyfarer.oap.pipeline.sources.shapes import TIME_MS_MAX
 from skyfarer.oap.pipeline.sources.weight import OF_EXPORT
+from skyfarer.oap.pipeline.told import unpacked
+from skyfarer.oap.pipeline.told.again import OF_EVERY_ROW
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
@@ -34,11 +37,22 @@ def queue(tmp_path: Path) -> Iterator[Writer]:
 
 
 def read(directory: Path, decoder: str = "ptars") -> list[dict[str, Any]]:
-    """The rows in the order of the queue, without the columns that say nothing."""
+    """The rows in the order of the queue, without the columns that say nothing. What the driver is
+    told of them stands in `told`."""
     reader = Reader(directory)
     reader.start()
-    batches = [one for run in reader.runs(0, reader.writing()) for one in rows(run, decoder)]
-    found = [row for batch in batches for row in batch.to_pylist()]
+    batches = [
+        one for run in reader.runs(0, reader.writing()) for one in rows(run, Reading(decoder))
+    ]
+    found = [
+        {**row, "told": told}
+        for batch in batches
+        for row, told in zip(
+            batch.drop_columns("told").to_pylist(),
+            unpacked(pa.chunked_array([batch["told"]])).to_pylist(),
+            strict=True,
+        )
+    ]
     reader.stop()
     found.sort(key=lambda row: (row["sequence"], row["part"]))
     return [{key: value for key, value in row.items() if value is not None} for row in found]
@@ -95,7 +109,13 @@ def test_both_decoders_give_the_same_rows_of_every_shape(queue: Writer, tmp_path
     assert native[1]["others"][0]["inventory"][0]["heartbeatTime"] == NOON
     assert native[4]["segment"]["spans"][0]["isError"]
     assert native[7]["others"][0]["v2"][0]["spans"][0]["refs"][0]["parentEndpointId"] == 7
-    assert native[9].keys() == {"sequence", "part", "kind"}
+    assert native[9].keys() == {"sequence", "part", "kind", "told"}
+    assert {name for name, value in native[9]["told"].items() if value is not None} == {
+        *("sequence", "part", "kind")
+    }
+    assert [row["told"]["segment_id"] for row in native[:2]] == ["s", None]
+    assert native[-1]["told"]["service"] == "unknown_service"
+    assert all(row["told"][name] == row.get(name) for row in native for name in OF_EVERY_ROW)
 
 
 NS = 1_000_000

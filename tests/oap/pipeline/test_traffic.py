@@ -18,11 +18,11 @@ from oap.pipeline.traffic_cases import CASES, TAGGED, Case
 from skyfarer.oap.core.entities import ENTITY_COLUMNS, TRACED
 from skyfarer.oap.core.ids import service_id
 from skyfarer.oap.core.layers import Layer
+from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.plan import Field
 from skyfarer.oap.oal.sources import SOURCES, Type
-from skyfarer.oap.pipeline.analysis.entry import MINUTE_MS, NamingSettings
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, NamingSettings
 from skyfarer.oap.pipeline.analysis.traffic import Wanted, attribute, emitted, wanted_by
 from skyfarer.oap.pipeline.sources.decode import PtarsDecoder
 from skyfarer.oap.pipeline.sources.shapes import SEGMENT

@@ -38,8 +38,7 @@ def make_archive(java: Path, plan: Plan, scratch: Path) -> None:
         options = f" -XX:ArchiveClassesAtExit={dumped} {IN_HASTE} {QUIET}"
         session = spark_session(settings, options)
         session.dataSource.register(QueueSource)
-        analysis = AnalysisSettings()
-        warm_up(session, scratch, SPLITS, Metrics(plan, analysis), analysis)
+        warm_up(session, scratch, SPLITS, Metrics(plan, AnalysisSettings()))
         _end(session)
         if not dumped.is_file():
             raise PermanentError(f"{java} ended without writing an archive to {dumped.parent}")

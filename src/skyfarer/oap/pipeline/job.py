@@ -39,6 +39,7 @@ from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.told import Telling
 from skyfarer.oap.pipeline.warmup import warm_up
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -120,7 +121,7 @@ class AnalysisJob:
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
         scratch, splits = self._settings.spark.scratch, self._settings.splits
-        warm_up(self._session, scratch, splits, self._metrics, self._settings.analysis)
+        warm_up(self._session, scratch, splits, self._metrics)
         start = self._storage.applied(self._queue.queue_id)
         self._query = self._start_query(self._session, start)
         self._health.set(PART, True)
@@ -164,6 +165,7 @@ class AnalysisJob:
             .option("records_max", self._settings.records_max)
             .option("splits", self._settings.splits)
             .option("decoder", self._settings.decoder)
+            .option("telling", Telling.by(self._settings.analysis).written())
             .load()
         )
         return (

@@ -6,7 +6,7 @@ writes logs is a sign of it, of its instance and of its endpoint, as it is where
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -37,6 +37,7 @@ _HEARD: Final = {
 }
 _NUMBERS: Final = ("layer", "from_layer", "component")
 _TEXTS: Final = ("uuid", "service", "instance", "endpoint", "name", "message", "layer")
+_AS_IS: Final = ("uuid", "name", "type", "message", "service", "endpoint")
 _EVENT: Final = pa.schema(
     {
         **dict.fromkeys(_TEXTS, pa.string()),
@@ -83,21 +84,17 @@ def events_of(rows: pa.Table, now_ms: int) -> pa.Table | None:
     rows = _sound(rows, Kind.EVENT)
     if not rows.num_rows:
         return None
-    events = pa.Table.from_pylist([_event(text) for text in rows["event"].to_pylist()], _EVENT)
+    events = pa.Table.from_pylist([_event(told) for told in rows["event"].to_pylist()], _EVENT)
     minutes = pc.divide(pc.fill_null(rows["start_time"], now_ms), MINUTE_MS)
     return events.append_column("sequence", rows["sequence"]).append_column("minute", minutes)
 
 
-def _event(text: str) -> dict[str, Any]:
+def _event(told: Mapping[str, Any]) -> dict[str, Any]:
     """Of parameters that are there twice the last one counts."""
-    told = json.loads(text)
-    source = told.get("source", {})
     parameters = {pair["key"]: pair["value"] for pair in told["parameters"]}
     return {
-        **{name: told[name] for name in ("uuid", "name", "type", "message")},
-        "service": source.get("service", ""),
-        "instance": source.get("serviceInstance", ""),
-        "endpoint": source.get("endpoint", ""),
+        **{name: told[name] for name in _AS_IS},
+        "instance": told["serviceInstance"],
         "parameters": list(parameters.items()),
         "begun": told["startTime"],
         "ended": told["endTime"],

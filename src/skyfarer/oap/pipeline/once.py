@@ -8,7 +8,7 @@ door for this: plans are taken apart and put together through Py4J (ADR 006).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,13 +20,8 @@ class AnalysedOnce:
     most with what stays the same. Rows whose columns have other identities are analysed anew, as
     are all if Spark has made something else of the rows in the query."""
 
-    def __init__(
-        self, make: Callable[[DataFrame], DataFrame], settings: Mapping[str, str] | None = None
-    ) -> None:
-        """`settings` of Spark are for this query alone."""
+    def __init__(self, make: Callable[[DataFrame], DataFrame]) -> None:
         self._make = make
-        self._settings = settings or {}
-        self._own: Any = None
         self._columns: Any = None
         self._above: list[tuple[Any, list[Any]]] | None = None
         """From the rows upwards: each operator, and what it has beside them."""
@@ -37,28 +32,19 @@ class AnalysedOnce:
         if self._above is None or not plan.output().equals(self._columns):
             whole = _analysed(self._make(rows))
             self._columns, self._above = plan.output(), _above(plan, whole)
-            return self._frame(rows, whole)
+            return _frame(rows, whole)
         jvm: Any = rows.sparkSession._jvm
         for operator, beside in self._above:
             plan = operator.withNewChildren(jvm.PythonUtils.toSeq([plan, *beside]))
         plan.setAnalyzed()
-        return self._frame(rows, plan)
+        return _frame(rows, plan)
 
-    def _frame(self, rows: DataFrame, plan: Any) -> DataFrame:
-        session = rows.sparkSession
-        jvm: Any = session._jvm
-        made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(self._session_of(session), plan)
-        return ClassicDataFrame(made, session)
 
-    def _session_of(self, session: Any) -> Any:
-        """One of its own where there is anything to set. All share the rows that Spark keeps."""
-        if not self._settings:
-            return session._jsparkSession
-        if self._own is None:
-            self._own = session._jsparkSession.cloneSession()
-            for key, value in self._settings.items():
-                self._own.conf().set(key, value)
-        return self._own
+def _frame(rows: DataFrame, plan: Any) -> DataFrame:
+    session = rows.sparkSession
+    jvm: Any = session._jvm
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return ClassicDataFrame(made, session)
 
 
 def _analysed(frame: DataFrame) -> Any:

@@ -1,7 +1,8 @@
 """One micro-batch becomes one storage transaction.
 
 Storage says how far it has applied the queue; whatever of the batch lies before that is left out.
-Spark gives one small row a record (what it is, or why it is parked) and the aggregated deltas; the
+Spark gives one small row a record (what it is, or why it is parked: `told`) and the aggregated
+deltas; the
 payloads that are stored are taken from the mapped queue itself and never pass through the JVM. Only
 the spans and logs of OTLP do, each with its bytes, since the queue has them in no such piece.
 Results and the new offset are committed together; only then is the queue told that it may reuse
@@ -17,7 +18,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -32,11 +33,11 @@ from skyfarer.oap.core.storage import Analysed, Deltas, Parked, StoredMeanwhileE
 from skyfarer.oap.core.streams.records import SEGMENT
 from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.ahead import Ahead
-from skyfarer.oap.pipeline.analysis.entry import told
 from skyfarer.oap.pipeline.analysis.form import only
 from skyfarer.oap.pipeline.analysis.heartbeats import heartbeats
 from skyfarer.oap.pipeline.analysis.segments import TRANSLATED, one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+from skyfarer.oap.pipeline.analysis.v2 import WHOLE
 from skyfarer.oap.pipeline.disabled import but_disabled
 from skyfarer.oap.pipeline.folding import together
 from skyfarer.oap.pipeline.inventory import registrations
@@ -56,7 +57,10 @@ from skyfarer.oap.pipeline.sampling import sampled
 from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.reports import REPORTS
 from skyfarer.oap.pipeline.sources.rows import EXPORTS, STORED
+from skyfarer.oap.pipeline.sources.shapes import REPORTS as REPORTED
 from skyfarer.oap.pipeline.times import EXPIRED, timely, window
+from skyfarer.oap.pipeline.told import Telling, told_again, unpacked
+from skyfarer.oap.pipeline.told.again import OF_EVERY_ROW
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
 from skyfarer.telemetry import table
@@ -66,9 +70,6 @@ from skyfarer.wire.rpc import Kind
 DUPLICATE = "duplicate"
 ANALYSED_AGAIN_MAX = 4
 """Times that one batch is, before it counts as failed and is read again after a pause."""
-IN_SMALL_METHODS = {"spark.sql.codegen.wholeStage": "false"}
-"""What is told of a record is many columns of little, and would be one method of 17 KB, which Java
-compiles badly."""
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
     *("start_time", "latency", "is_error", "tags", "slow", "data"),
@@ -108,6 +109,7 @@ class BatchSink:
         self._clock = clock
         self._applied = applied
         self._ahead = Ahead(metrics)
+        self._told = records_query()
 
     def __call__(self, batch: DataFrame, _batch_id: int) -> None:
         started = self._clock.monotonic_s()
@@ -130,7 +132,7 @@ class BatchSink:
 
     def _fresh(self, decoded: DataFrame, first: int) -> tuple[DataFrame, pa.Table]:
         """What storage has not applied: mostly all, and then nothing has to be said to Spark."""
-        rows = self._records(decoded)
+        rows = unpacked(self._told.of(decoded).toArrow()["told"])
         applied = pc.less(rows["sequence"], first)
         if pc.any(applied).as_py():
             rows = rows.filter(pc.invert(applied))
@@ -198,13 +200,6 @@ class BatchSink:
         self._registry.inc(table.PIPELINE_UNSAMPLED, unsampled.num_rows)
         self._count(end - first, dropped, parked, kept)
 
-    def _records(self, rows: DataFrame) -> pa.Table:
-        return self._told.of(rows).toArrow()
-
-    @cached_property
-    def _told(self) -> AnalysedOnce:
-        return records_query(self._settings)
-
     def _one_form(
         self, fresh: DataFrame, rows: pa.Table, kinds: Collection[int]
     ) -> tuple[DataFrame, pa.Table]:
@@ -212,7 +207,8 @@ class BatchSink:
         if others := sorted(TRANSLATED.intersection(kinds)):
             fresh = one_form(fresh, kinds, self._inventories)
             chosen = fresh.where(F.col("kind").isin(others))
-            translated = self._records(chosen)
+            named = chosen.select(*OF_EVERY_ROW, WHOLE, REPORTED).toArrow()
+            translated = told_again(named, WHOLE, REPORTED, Telling.by(self._settings))
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
             rows = pa.concat_tables([rows.filter(known), translated], promote_options="default")
         parts = [("part", "ascending")] if not _EXPORTS.isdisjoint(kinds) else []
@@ -295,10 +291,9 @@ class BatchSink:
         self._registry.set(table.PIPELINE_LAG_RECORDS, lag)
 
 
-def records_query(settings: AnalysisSettings) -> AnalysedOnce:
-    """What the driver is told of each record."""
-    columns = told(settings.naming, settings.kept)
-    return AnalysedOnce(lambda rows: rows.select(*columns), IN_SMALL_METHODS)
+def records_query() -> AnalysedOnce:
+    """What the driver is told of each record, `unpacked` by it."""
+    return AnalysedOnce(lambda rows: rows.where("told IS NOT NULL").select("told"))
 
 
 def _inventories(fresh: DataFrame, kinds: Collection[int]) -> list[Inventory]:

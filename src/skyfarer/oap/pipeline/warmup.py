@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 from skyfarer.base.errors import PermanentError
 from skyfarer.base.units import MIB
 from skyfarer.oap.core.storage import Deltas
-from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sink import records_query
 from skyfarer.oap.pipeline.sources.queue import SPLIT_RECORDS_MIN, QueueSource
+from skyfarer.oap.pipeline.told import unpacked
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
 from skyfarer.wire.messages import SegmentObject, SpanObject
@@ -28,9 +28,7 @@ SEGMENT_BYTES = 2 * MIB
 SERVICE = "warm-up"
 
 
-def warm_up(
-    session: SparkSession, scratch: Path, splits: int, metrics: Metrics, settings: AnalysisSettings
-) -> None:
+def warm_up(session: SparkSession, scratch: Path, splits: int, metrics: Metrics) -> None:
     """PermanentError where what is known comes out otherwise."""
     directory = scratch / "warm-up"
     shutil.rmtree(directory, ignore_errors=True)
@@ -39,7 +37,7 @@ def warm_up(
     source = session.read.format(QueueSource.name()).option("directory", str(directory))
     rows = source.option("start", 0).option("end", count).option("splits", splits).load().persist()
     try:
-        told = records_query(settings).of(rows).toArrow().num_rows
+        told = unpacked(records_query().of(rows).toArrow()["told"]).num_rows
         counted = metrics.of(rows)
     finally:
         rows.unpersist()

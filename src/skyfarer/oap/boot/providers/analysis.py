@@ -42,8 +42,7 @@ from skyfarer.queue.reader import Reader as QueueReader
 from skyfarer.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
-    from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
-    from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+    from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, SlowSettings
     from skyfarer.oap.pipeline.job import AnalysisJob, JobSettings
 
 
@@ -182,9 +181,11 @@ class AnalysisProvider(Provider):
 
     def analysis(self, core: CoreConfig, retention: Retention) -> AnalysisSettings:
         """What the analysis itself is told, of the configuration and the files it names."""
-        from skyfarer.oap.pipeline.analysis.entry import NamingSettings
-        from skyfarer.oap.pipeline.analysis.kept import KeptSettings
-        from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
+        from skyfarer.oap.pipeline.analysis.settings import (
+            AnalysisSettings,
+            KeptSettings,
+            NamingSettings,
+        )
 
         return AnalysisSettings(
             naming=NamingSettings(
@@ -205,7 +206,7 @@ class AnalysisProvider(Provider):
         )
 
     def _slow(self) -> SlowSettings:
-        from skyfarer.oap.pipeline.analysis.slow import SlowSettings
+        from skyfarer.oap.pipeline.analysis.settings import SlowSettings
 
         keys = ("slowDBAccessThreshold", "slowCacheReadThreshold", "slowCacheWriteThreshold")
         return SlowSettings(*(thresholds_ms(key, getattr(self._config, key)) for key in keys))

@@ -13,8 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, Entity
+from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.oal.plan import Field
-from skyfarer.oap.pipeline.analysis.entry import MINUTE_MS, NamingSettings
+from skyfarer.oap.pipeline.analysis.settings import NamingSettings
 from skyfarer.oap.pipeline.analysis.traffic.attributes import layer_or_id
 from skyfarer.oap.pipeline.analysis.traffic.texts import Names
 from skyfarer.oap.pipeline.sources.reports import slots_of

@@ -19,6 +19,7 @@ TRANSLATED = frozenset({Kind.V2_SEGMENT, Kind.V2_JVM_METRICS, Kind.V2_CLR_METRIC
 
 
 def one_form(rows: DataFrame, kinds: Collection[int], inventories: InventoryReader) -> DataFrame:
-    """The rows with `segment` filled and `reports` named. A batch whose `kinds` need no translation
-    is left as it is, at no cost. May read storage, for the names of v2."""
+    """The rows with `segment` filled and `reports` named; what was translated is in `v2.WHOLE` with
+    all that is told of it. A batch whose `kinds` need no translation is left as it is, at no cost.
+    May read storage, for the names of v2."""
     return v2.translated(rows, inventories) if TRANSLATED.intersection(kinds) else rows

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from skyfarer.oap.core.expiry import Retention
 from skyfarer.oap.core.sampling import Sampling
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings
-from skyfarer.oap.pipeline.analysis.kept import KeptSettings
+
+Strategy: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
+
+
+@dataclass(frozen=True)
+class NamingSettings:
+    service_chars_max: int = 70
+    instance_chars_max: int = 70
+    endpoint_chars_max: int = 150
+
+
+@dataclass(frozen=True)
+class SlowSettings:
+    """Milliseconds by type, in lower case, or by `default`; what takes longer than them is slow,
+    and what has none never is."""
+
+    database_ms: Mapping[str, int] = field(default_factory=dict)
+    cache_read_ms: Mapping[str, int] = field(default_factory=dict)
+    cache_write_ms: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeptSettings:
+    """`failed_by`: the spans that make a segment fail: any, entries, or the one numbered 0."""
+
+    failed_by: Strategy = "FROM_SPAN_STATUS"
+    searchable_tags: tuple[str, ...] = ()
+    searchable_log_tags: tuple[str, ...] = ()
+    slow: SlowSettings = field(default_factory=SlowSettings)
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,22 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.pipeline.analysis.form import element_type, only, segment_type, struct_of
 from skyfarer.oap.pipeline.analysis.names import COLUMNS, instance_id, looked_up, with_names
 from skyfarer.oap.pipeline.sources.reports import INSTANCE_ID
+from skyfarer.oap.pipeline.sources.rows import segment_schema
 from skyfarer.oap.pipeline.sources.shapes import REPORTS
 from skyfarer.wire.messages import SpanType
 
 UNKNOWN_INSTANCE: Final = "unknown_instance: "
 NO_NAME: Final = "{domain}"
 """How the protocol writes the operation of an entry span that has none."""
+WHOLE: Final = "whole"
+"""The column of translated segments with all that the driver is told of them."""
 
 
 def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
@@ -27,13 +31,15 @@ def translated(rows: DataFrame, inventories: InventoryReader) -> DataFrame:
     told = identifier.isNotNull() & F.col("reason").isNull()
     unknown = told & looked_up("instances", identifier).isNull()
     reason = F.concat(F.lit(UNKNOWN_INSTANCE), identifier.cast("string"), F.lit(" has no name"))
-    made = F.when(told & F.col("v2").isNotNull(), segment_of(segment_type(rows)))
+    traced = told & F.col("v2").isNotNull()
+    made = F.when(traced, segment_of(segment_type(rows)))
     named = F.when(told, F.transform(REPORTS, _report)).otherwise(F.col(REPORTS))
     return (
         with_names(rows, told, inventories)
         .withColumns(
             {
                 "segment": F.coalesce("segment", made),
+                WHOLE: F.when(traced, segment_of(from_arrow_schema(segment_schema()))),
                 REPORTS: named,
                 "reason": F.when(unknown, reason).otherwise(F.col("reason")),
             }

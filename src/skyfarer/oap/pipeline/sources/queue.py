@@ -1,8 +1,9 @@
 """The ingest queue as a Spark source, `skyfarer-queue`: a stream, or a stretch of it read at once.
 
 Options: `directory` of the queue; `start`, the first sequence wanted (what storage has applied);
-`splits`, into how many tasks a large stretch is cut; `decoder`; for a stream `records_max` and
-`weight_max` (see weight) a micro-batch, otherwise `end`. The offset is the next sequence to read.
+`splits`, into how many tasks a large stretch is cut; `decoder`; `telling`, what decides what the
+driver is told (`told.Telling`); for a stream `records_max` and `weight_max` (see weight) a
+micro-batch, otherwise `end`. The offset is the next sequence to read.
 `commit` is left alone on purpose: Spark calls it one batch late and never for the last one, so the
 sink tells the queue what storage holds.
 """
@@ -24,8 +25,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from skyfarer.oap.pipeline.sources.rows import row_schema, rows
+from skyfarer.oap.pipeline.sources.rows import Reading, row_schema, rows
 from skyfarer.oap.pipeline.sources.weight import WEIGHT_MAX, reach
+from skyfarer.oap.pipeline.told import Telling
 from skyfarer.queue.reader import Reader
 
 SPLIT_RECORDS_MIN = 5_000
@@ -65,7 +67,8 @@ class _Opened:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._directory = Path(options["directory"])
         self._splits = int(options["splits"])
-        self._decoder = options.get("decoder", "ptars")
+        telling = Telling.read(options["telling"]) if "telling" in options else Telling()
+        self._reading = Reading(options.get("decoder", "ptars"), telling)
         self._reader: Reader | None = None
 
     def reader(self) -> Reader:
@@ -89,7 +92,7 @@ class _Opened:
         if not isinstance(partition, Stretch):
             return  # Spark's stand-in where there is no partition to read
         for run in self.reader().runs(partition.start, partition.end):
-            yield from rows(run, self._decoder)
+            yield from rows(run, self._reading)
 
 
 class QueueReader(DataSourceReader):

@@ -4,12 +4,13 @@
     part      0; an OTLP export has a row for each span or log in it, and this is its number there
     kind      what it is (wire.rpc.Kind)
     reason    null, or why it cannot be analysed: such a record is parked, and stops nothing
-    data      null; of such a part the bytes that are stored for it, which the queue has in no piece
-    segment   the decoded message, if it is one
+    told      null; in the first row of a batch of them what the driver is told of all (`told`)
+    segment   the decoded message, if it is one, without what is only told
     reports   of a message that is a measurement: the rows of sources that it became
-    others    any other message, under the name of its shape (`shapes.OTHERS`)
+    others    a message that is rare, under the name of its shape (`shapes.OTHERS`)
 
-A kind that no shape speaks of is not decoded: its row says only that the record is there.
+A kind that no shape speaks of is not decoded: its row says only that the record is there. Of some
+that are decoded the driver is told all that is wanted, and their rows say no more either.
 
 Payloads of a segment file lie back to back, so a run becomes an Arrow array of binaries over the
 mapped file itself, with no copy and no Python loop over its records.
@@ -18,6 +19,7 @@ mapped file itself, with no copy and no Python loop over its records.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, reduce
 from typing import Any
 
@@ -29,9 +31,12 @@ import pyarrow.compute as pc
 from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
 from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.exports import Cut, cut
+from skyfarer.oap.pipeline.sources.narrowing import narrowed, without
 from skyfarer.oap.pipeline.sources.nested import decoder_of
 from skyfarer.oap.pipeline.sources.reports import REPORTS, TYPE, reports_of
 from skyfarer.oap.pipeline.sources.shapes import OTHERS, SHAPES, TIME_MS_MAX, Shape
+from skyfarer.oap.pipeline.sources.shapes import REPORTS as REPORTED
+from skyfarer.oap.pipeline.told import Telling, carried, told_of
 from skyfarer.queue.run import CORRUPT, OVERFLOW, Run
 from skyfarer.wire.rpc import Kind
 
@@ -63,7 +68,7 @@ _ENVELOPE = (
     pa.field("part", pa.int32()),
     pa.field("kind", pa.int32()),
     pa.field("reason", pa.string()),
-    pa.field("data", pa.binary()),
+    pa.field("told", pa.binary()),
 )
 
 
@@ -78,10 +83,12 @@ def row_schema() -> pa.Schema:
     columns, others = dict[str, pa.DataType](), dict[str, pa.DataType]()
     for kind, decoder in decoders("ptars").items():
         shape, message = SHAPES[kind], pa.struct(list(decoder.schema))
+        if shape.column is None:
+            continue
         if shape.rare:
             others[shape.column] = _at_most_one(message)
         else:
-            columns[shape.column] = TYPE if kind in REPORTS else message
+            columns[shape.column] = TYPE if kind in REPORTS else without(message, shape.told)
     columns[OTHERS] = _at_most_one(pa.struct(others.items()))
     return pa.schema([*_ENVELOPE, *(pa.field(*column) for column in columns.items())])
 
@@ -90,7 +97,20 @@ def _at_most_one(of: pa.StructType) -> pa.ListType:
     return pa.list_(pa.field("element", of, nullable=False))
 
 
-def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
+def segment_schema() -> pa.Schema:
+    """Of a whole segment: the column's, and what is only told."""
+    return decoders("ptars")[Kind.SEGMENT].schema
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a run is read: by which decoder, and what of it is told."""
+
+    decoder: str = "ptars"
+    telling: Telling = field(default_factory=Telling)
+
+
+def rows(run: Run, reading: Reading) -> Iterator[pa.RecordBatch]:
     """The run's rows, grouped by kind; inside a kind the bad ones come last."""
     index = np.frombuffer(run.index, dtype=INDEX)
     sound = np.ones(len(index), dtype=bool)
@@ -102,7 +122,7 @@ def rows(run: Run, decoder: str = "ptars") -> Iterator[pa.RecordBatch]:
     sequences = np.arange(run.first, run.end, dtype=np.int64)
     for kind in np.unique(index["kind"][sound]).tolist():
         chosen = sound & (index["kind"] == kind)
-        yield from _rows_of(kind, sequences[chosen], binaries(run, chosen), decoder)
+        yield from _rows_of(kind, sequences[chosen], binaries(run, chosen), reading)
 
 
 def binaries(run: Run, chosen: Mask) -> pa.BinaryArray:
@@ -126,24 +146,24 @@ def _damaged(run: Run, index: npt.NDArray[np.void]) -> pa.RecordBatch:
 
 
 def _rows_of(
-    kind: int, sequences: Numbers, payloads: pa.BinaryArray, decoder: str
+    kind: int, sequences: Numbers, payloads: pa.BinaryArray, reading: Reading
 ) -> Iterator[pa.RecordBatch]:
     if kind in EXPORTS:
         for chunk in cut(sequences.tolist(), payloads):
-            yield from _parts(kind, chunk, decoder)
+            yield from _parts(kind, chunk, reading)
     elif kind in SHAPES:
-        yield from _decoded(kind, sequences, payloads, decoder)
+        yield from _decoded(kind, sequences, payloads, reading)
     else:
         unknown = f"{UNKNOWN_KIND}: {kind} is no kind of record that this version knows"
         reason = None if kind in STORED else unknown
         yield _assemble(sequences, kind, [reason] * len(sequences))
 
 
-def _parts(kind: int, chunk: Cut, decoder: str) -> Iterator[pa.RecordBatch]:
+def _parts(kind: int, chunk: Cut, reading: Reading) -> Iterator[pa.RecordBatch]:
     """The parts, and a row for every export that was not cut into any."""
     parts = pa.array(chunk.parts, pa.binary())
     numbers = np.asarray(chunk.numbers, dtype=np.int32)
-    yield from _decoded(kind, np.asarray(chunk.sequences, np.int64), parts, decoder, numbers)
+    yield from _decoded(kind, np.asarray(chunk.sequences, np.int64), parts, reading, numbers)
     uncut = {**dict.fromkeys(chunk.empty), **chunk.bad}
     if uncut:
         yield _assemble(np.asarray([*uncut], np.int64), kind, [*uncut.values()])
@@ -153,25 +173,26 @@ def _decoded(
     kind: int,
     sequences: Numbers,
     payloads: pa.BinaryArray,
-    decoder: str,
+    reading: Reading,
     parts: npt.NDArray[np.int32] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Good rows in order, then the bad ones. Where there are parts, each keeps its bytes."""
-    batches, bad = _sound(kind, payloads, decoders(decoder)[kind])
+    batches, bad = _sound(kind, payloads, decoders(reading.decoder)[kind])
     good = np.delete(np.arange(len(payloads)), list(bad))
     at = 0
     for batch in batches:
         here = good[at : at + batch.num_rows]
         at += batch.num_rows
         columns = _columns(kind, batch)
+        told = told_of(kind, batch, columns.get(REPORTED), reading.telling)
         if parts is not None:
-            columns |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
-        yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns)
+            told |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
+        yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns, told)
     if bad:
         here = np.asarray(sorted(bad))
         reasons = [bad[position] for position in sorted(bad)]
-        columns = {} if parts is None else {"part": pa.array(parts[here])}
-        yield _assemble(sequences[here], kind, reasons, columns)
+        told = {} if parts is None else {"part": pa.array(parts[here])}
+        yield _assemble(sequences[here], kind, reasons, told=told)
 
 
 def _sound(
@@ -189,13 +210,15 @@ def _sound(
 
 
 def _columns(kind: int, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-    """The column that has what these messages say."""
+    """The column that has what these messages say, if any has."""
     shape = SHAPES[kind]
+    if shape.column is None:
+        return {}
     if kind in REPORTS:
         return {shape.column: reports_of(kind, batch)}
     message = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
     if not shape.rare:
-        return {shape.column: message}
+        return {shape.column: narrowed(message, row_schema().field(shape.column).type)}
     form = row_schema().field(OTHERS).type
     places = form.value_type
     found = [
@@ -259,15 +282,18 @@ def _assemble(
     kinds: npt.NDArray[Any] | int,
     reasons: pa.StringArray | list[str | None],
     columns: dict[str, pa.Array] | None = None,
+    told: dict[str, pa.Array] | None = None,
 ) -> pa.RecordBatch:
-    """The rows; `part` is 0 and everything else null unless `columns` has it."""
+    """The rows; `part` is 0 unless it is `told`, and everything null that `columns` do not have."""
     schema, count = row_schema(), len(sequences)
-    given = {
+    envelope = {
         "sequence": pa.array(sequences),
         "part": pa.array(np.zeros(count, dtype=np.int32)),
         "kind": pa.array(np.broadcast_to(np.asarray(kinds).astype(np.int32), count)),
         "reason": pa.array(reasons, pa.string()) if isinstance(reasons, list) else reasons,
-    } | (columns or {})
+    }
+    whole = envelope | (told or {})
+    given = {name: whole[name] for name in envelope} | (columns or {}) | {"told": carried(whole)}
     filled = [given[f.name] if f.name in given else _nulls(count, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(filled, schema=schema)
 

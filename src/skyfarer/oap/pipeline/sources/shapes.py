@@ -27,22 +27,24 @@ from skyfarer.wire.rpc import Kind
 
 @dataclass(frozen=True)
 class Shape:
-    """A column of the source: one message type, trimmed.
+    """What is read of one message type.
 
-    `fields`: message name → fields kept. `required`: what must not be empty, or the record says
-    nothing that could be analysed. `times`: times, of the message or in a list of messages → the
-    largest that is believed; none may be negative. `rare`: it has no column of its own, but a place
-    in `OTHERS`. `mended`: texts (`Message.field`) that need not be UTF-8, and lose what is not
-    instead of the record.
+    `fields`: message name → fields kept. `column`: of the source, where Spark finds them, but for
+    those that only the driver is `told` (by their paths); None where all are. `required`: what must
+    not be empty, or the record says nothing that could be analysed. `times`: times, of the message
+    or in a list of messages → the largest that is believed; none may be negative. `rare`: it has no
+    column of its own, but a place in `OTHERS`. `mended`: texts (`Message.field`) that need not be
+    UTF-8, and lose what is not instead of the record.
     """
 
-    column: str
+    column: str | None
     message: str
     fields: Mapping[str, tuple[str, ...]]
     required: tuple[str, ...]
     times: Mapping[str, int] = field(default_factory=dict)
     rare: bool = False
     mended: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
 
 
 OTHERS = "others"
@@ -82,23 +84,22 @@ SEGMENT = Shape(
             *("SegmentReference.parentEndpoint", "SegmentReference.networkAddressUsedAtPeer"),
         }
     ),
+    told=frozenset({"traceId", "traceSegmentId", "spans.spanId"}),
 )
 PROPERTIES = Shape(
-    column="properties",
+    column=None,
     message="InstanceProperties",
     fields={
         "InstanceProperties": ("service", "serviceInstance", "properties", "layer"),
         "KeyStringValuePair": ("key", "value"),
     },
     required=("service", "serviceInstance"),
-    rare=True,
 )
 PING = Shape(
-    column="ping",
+    column=None,
     message="InstancePingPkg",
     fields={"InstancePingPkg": ("service", "serviceInstance", "layer")},
     required=("service", "serviceInstance"),
-    rare=True,
 )
 
 INVENTORY = Shape(
@@ -167,7 +168,7 @@ V2_SEGMENT = Shape(
     ),
 )
 LOG = Shape(
-    column="log",
+    column=None,
     message="log.LogData",
     fields={
         "log.LogData": (
@@ -180,12 +181,11 @@ LOG = Shape(
     },
     required=("service",),
     times={"timestamp": TIME_MS_MAX},
-    rare=True,
     mended=frozenset({"KeyStringValuePair.key", "KeyStringValuePair.value"}),
 )
 """What a log is found by; its text is read where somebody looks at it."""
 LOG_RECORD = Shape(
-    column="log",
+    column=None,
     message="otlp_logs.ResourceLogs",
     fields={
         "otlp_logs.ResourceLogs": ("resource", "scope_logs"),
@@ -202,7 +202,7 @@ LOG_RECORD = Shape(
 )
 """Decoded by this, and then made a LOG."""
 EVENT = Shape(
-    column="event",
+    column=None,
     message="event.Event",
     fields={
         "event.Event": (
@@ -214,7 +214,6 @@ EVENT = Shape(
     },
     required=("uuid",),
     times={"startTime": TIME_MS_MAX, "endTime": TIME_MS_MAX},
-    rare=True,
     mended=frozenset({"event.Event.message", "event.Event.ParametersEntry.value"}),
 )
 

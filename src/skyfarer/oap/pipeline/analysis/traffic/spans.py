@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from skyfarer.oap.core.layers import Layer
-from skyfarer.oap.pipeline.analysis.entry import MINUTE_MS
+from skyfarer.oap.core.time_bucket import MINUTE_MS
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.analysis.traffic import tags
 from skyfarer.oap.pipeline.analysis.traffic.kinds import Kind, emits

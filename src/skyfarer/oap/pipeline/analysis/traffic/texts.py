@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from skyfarer.oap.pipeline.analysis.entry import NamingSettings, cut
+from skyfarer.oap.pipeline.analysis.settings import NamingSettings
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,12 @@ class Names:
 
     def endpoint(self, text: Column) -> Column:
         return cut(text, self.naming.endpoint_chars_max)
+
+
+def cut(text: Column, chars_max: int) -> Column:
+    """By characters. To count them takes time, so a text of as few bytes is left as it is."""
+    short = F.octet_length(text) <= chars_max
+    return F.when(short, text).otherwise(F.substring(text, 1, chars_max))
 
 
 def nonblank(text: Column) -> Column:
