@@ -1,6 +1,7 @@
 """From the ingest queue to results: the only room that imports pyspark.
 
     sources/   the queue as a Spark streaming source; payloads become Arrow here, in native code
+    told/      what the driver is told of each record, found by the workers in whole columns
     analysis/  what segments mean, as DataFrame operations (no Python per span); OTLP and v2 are
                brought into the form of v3 first
     lowering   the plan of metrics → one aggregation; expressions: its parts

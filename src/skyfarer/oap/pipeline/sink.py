@@ -1,7 +1,7 @@
 """One micro-batch becomes one storage transaction.
 
 Storage says how far it has applied the queue; whatever of the batch lies before that is left out.
-Spark gives one small row a record (what it is, or why it is parked: `told`) and the aggregated
+Spark gives one small row a record (`told`: what it is, or why it is parked) and the aggregated
 deltas; the
 payloads that are stored are taken from the mapped queue itself and never pass through the JVM. Only
 the spans and logs of OTLP do, each with its bytes, since the queue has them in no such piece.

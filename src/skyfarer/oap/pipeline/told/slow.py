@@ -41,21 +41,22 @@ def slow_spans(spans: pa.StructArray, bounds: Places, settings: SlowSettings) ->
     """Of each list its slow ones: what they are, and whom they asked for what."""
     starts, ends = (spans.field(name).to_numpy() for name in ("startTime", "endTime"))
     latency = np.minimum(ends - starts, LATENCY_MS_MAX)
-    places = np.flatnonzero(_candidates(spans, latency, settings))
+    places = _candidates(spans, latency, settings)
     judged = _judged(spans.take(pa.array(places)), latency[places], settings)
     slow = pc.is_valid(judged.field("what"))
     owners = owners_of(places, bounds)[mask_of(slow)]
     return listed(judged.filter(slow), owners, len(bounds) - 1)
 
 
-def _candidates(spans: pa.StructArray, latency: Places, settings: SlowSettings) -> Mask:
+def _candidates(spans: pa.StructArray, latency: Places, settings: SlowSettings) -> Places:
     layers, found = spans.field("spanLayer").to_numpy(), np.zeros(len(spans), dtype=bool)
     of_caches = (*settings.cache_read_ms.values(), *settings.cache_write_ms.values())
     lowest_ms = {SpanLayer.Database: settings.database_ms.values(), SpanLayer.Cache: of_caches}
     for layer, thresholds_ms in lowest_ms.items():
         if thresholds_ms:
             found |= (layers == layer) & (latency > min(thresholds_ms))
-    return found & np.isin(spans.field("spanType").to_numpy(), _KNOWN)
+    places = np.flatnonzero(found)
+    return places[np.isin(spans.field("spanType").to_numpy()[places], _KNOWN)]
 
 
 def _judged(spans: pa.StructArray, latency: Places, settings: SlowSettings) -> pa.StructArray:

@@ -21,21 +21,27 @@ def found_by(pairs: pa.StructArray, bounds: Places, keys: tuple[str, ...]) -> pa
     here = np.flatnonzero(mask_of(pc.is_in(names, pa.array(keys, pa.string()))))
     at = pa.array(here)
     texts = pc.binary_join_element_wise(names.take(at), values.take(at), "=")
-    fitting = mask_of(pc.less_equal(pc.utf8_length(texts), TAG_CHARS_MAX))
     owners = owners_of(here, bounds)
-    kept = _first_ones(owners, texts, np.flatnonzero(fitting))
+    kept = _first_ones(owners, texts, _fitting(texts))
     if len(kept) < len(here):
         texts, owners = texts.take(pa.array(kept)), owners[kept]
     return listed(texts, owners, len(bounds) - 1)
+
+
+def _fitting(texts: pa.StringArray) -> Places:
+    """The places of those that are not too long. A text has at least as many bytes as characters."""
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) <= TAG_CHARS_MAX:
+        return np.arange(len(texts))
+    return np.flatnonzero(mask_of(pc.less_equal(pc.utf8_length(texts), TAG_CHARS_MAX)))
 
 
 def _first_ones(owners: Places, texts: pa.StringArray, among: Places) -> Places:
     """The places of those that their owner has not had before, TAGS_MAX of each at most."""
     coded = texts.dictionary_encode()
     owned = (owners * len(coded.dictionary) + coded.indices.to_numpy())[among]
-    if len(pa.array(owned).unique()) < len(owned):
-        _, first = np.unique(owned, return_index=True)
-        among = among[np.sort(first)]
+    # They are numbered as they come: the first of its kind has a number above all before it.
+    numbers = pa.array(owned).dictionary_encode().indices.to_numpy()
+    among = among[np.diff(np.maximum.accumulate(numbers), prepend=-1) > 0]
     of = owners[among]
     if len(of) and np.bincount(of).max() > TAGS_MAX:
         nth = np.arange(len(of)) - np.searchsorted(of, of)
