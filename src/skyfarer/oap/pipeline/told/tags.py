@@ -29,7 +29,7 @@ def found_by(pairs: pa.StructArray, bounds: Places, keys: tuple[str, ...]) -> pa
 
 
 def _fitting(texts: pa.StringArray) -> Places:
-    """The places of those that are not too long. A text has at least as many bytes as characters."""
+    """The places of those that are not too long. No text has fewer bytes than characters."""
     if (pc.max(pc.binary_length(texts)).as_py() or 0) <= TAG_CHARS_MAX:
         return np.arange(len(texts))
     return np.flatnonzero(mask_of(pc.less_equal(pc.utf8_length(texts), TAG_CHARS_MAX)))
