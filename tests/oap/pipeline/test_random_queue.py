@@ -23,7 +23,7 @@ from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.testing.plain_analysis import Rules
 from skyfarer.testing.plain_analysis.keeping import Keeping, Policy
 from skyfarer.testing.random_segments import GATEWAYS
-from skyfarer.wire.messages import SegmentObject
+from skyfarer.wire.messages import SegmentObject, SegmentReference, SpanObject
 
 GROUPS = 140
 SHOWN_MAX = 8
@@ -58,12 +58,31 @@ def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     bench.start(directory / "skyfarer.duckdb")
     model = Model(RULES, KEEPING, PLAN, WINDOW)
     queue = random_queue(GROUPS, WINDOW)
+    queue[0] += [*certain()]
     for batch in queue:
         model.apply(batch)
         bench.append(*batch)
         bench.apply()
     yield Ran(queue, bench, model)
     bench.stop()
+
+
+def certain() -> Iterator[SegmentObject]:
+    """What random traffic has mostly: a cache that is slow to read, and callers whose names have no
+    letter, which are one service, first seen by neither the first nor the last of them."""
+    read = {"cache.type": "redis", "cache.op": "read", "cache.cmd": "get", "cache.key": "k"}
+    cached = SpanObject(spanType="Exit", spanLayer="Cache", peer="redis:6379", operationName="get")
+    cached.tags.extend({"key": key, "value": value} for key, value in read.items())
+    yield at(0, "slow", cached)
+    for number, minute in enumerate((3, 1, 2)):
+        caller = SegmentReference(parentService=" " * number, refType="CrossProcess")
+        yield at(minute, f"of {number}", SpanObject(refs=[caller], operationName="/pay"))
+
+
+def at(minute: int, name: str, span: SpanObject) -> SegmentObject:
+    span.startTime = NOON + minute * 60_000 - 7 * 3_600_000
+    span.endTime = span.startTime + 50
+    return SegmentObject(traceSegmentId=name, traceId=name, service="shop", spans=[span])
 
 
 def test_every_metric_relation_entity_and_alias_is_what_the_model_says(ran: Ran) -> None:

@@ -3,6 +3,8 @@
 service_traffic   a row a name and layer, keyed by the layer's number; time_bucket is its first sign
 instance_traffic  a row an instance; time_bucket and last_ping are its first and last sign
 endpoint_traffic  a row an endpoint, the same; one merely heard of has last_ping 0
+
+Names without a letter share one id: of those in a batch one row is made, or a sign would be lost.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ _ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
 SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)
 _SERVICES: Final = f"""INSERT INTO service_traffic
-    SELECT part || '.' || layer, service_id, name,
+    SELECT part || '.' || layer, min(service_id), min(name),
         coalesce(MAP {{{_NAMES}}}[layer], '{Layer.UNDEFINED.name}'), min(bucket)
     FROM heard GROUP BY ALL
     ON CONFLICT DO UPDATE SET time_bucket = excluded.time_bucket
     WHERE time_bucket > excluded.time_bucket"""
 _PARTS: Final = """INSERT INTO {kind}_traffic BY NAME
-    SELECT id, service_id, name, min(bucket) AS time_bucket, {last_ping} AS last_ping
+    SELECT id, min(service_id) AS service_id, min(name) AS name, min(bucket) AS time_bucket,
+        {last_ping} AS last_ping
     FROM heard WHERE name <> '' GROUP BY ALL
     ON CONFLICT DO UPDATE SET last_ping = greatest(last_ping, excluded.last_ping),
         time_bucket = least(time_bucket, excluded.time_bucket)
