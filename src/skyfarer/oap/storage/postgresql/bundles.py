@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -119,24 +119,27 @@ def number_at(octets: bytes, place: int, count: int) -> int | float | None:
 
 def read_tables(octets: bytes) -> pa.MapArray:
     """Coded ones."""
-    counts, codes, values, names = _taken(octets)
-    offsets = np.append(0, np.cumsum(widened(*counts))).astype(np.int32)
+    taken = _taken(octets)
+    offsets = np.append(0, np.cumsum(widened(*taken.counts))).astype(np.int32)
+    names = text_array(taken.name_ends, np.frombuffer(taken.names, np.uint8))
     return pa.MapArray.from_arrays(
         pa.array(offsets),
-        pa.DictionaryArray.from_arrays(pa.array(widened(*codes, np.int32)), names),
-        pa.array(widened(*values)),
+        pa.DictionaryArray.from_arrays(pa.array(widened(*taken.codes, np.int32)), names),
+        pa.array(widened(*taken.values)),
         mask=pa.array(np.diff(offsets) == 0),
     )
 
 
 def table_at(octets: bytes, place: int, merge: Merge) -> dict[str, int] | None:
     """Of one row; the others are not taken apart."""
-    counts, (codes, first_code), (values, least), names = _taken(octets)
-    ends = np.cumsum(widened(*counts))
-    own = slice(int(ends[place - 1]) if place else 0, int(ends[place]))
-    keys = names.take(pa.array(widened(codes[own], first_code))).to_pylist()
+    taken = _taken(octets)
+    counts, base = taken.counts
+    first = int(counts[:place].sum(dtype=np.int64)) + place * base
+    own = slice(first, first + int(counts[place]) + base)
+    (codes, least_code), (values, least) = taken.codes, taken.values
     found: dict[str, int] = {}
-    for key, value in zip(keys, widened(values[own], least).tolist(), strict=True):
+    for code, above in zip(codes[own].tolist(), values[own].tolist(), strict=True):
+        key, value = taken.name(code + least_code), above + least
         found[key] = BOTH[merge](found[key], value) if key in found else value
     return found or None
 
@@ -145,8 +148,19 @@ _Raw = tuple[Numbers, int]
 """Numbers as they lie there, and their base."""
 
 
-def _taken(octets: bytes) -> tuple[_Raw, _Raw, _Raw, pa.Array]:
-    """Counts, codes and values, and the names of keys."""
+class _Taken(NamedTuple):
+    counts: _Raw
+    codes: _Raw
+    values: _Raw
+    name_ends: Numbers
+    names: memoryview
+
+    def name(self, code: int) -> str:
+        begin = int(self.name_ends[code - 1]) if code else 0
+        return str(self.names[begin : self.name_ends[code]], "utf-8")
+
+
+def _taken(octets: bytes) -> _Taken:
     parts, at, view = list[_Raw](), 0, memoryview(octets)
     for _ in range(_PARTS):
         (size,) = _SIZE.unpack_from(octets, at)
@@ -155,5 +169,4 @@ def _taken(octets: bytes) -> tuple[_Raw, _Raw, _Raw, pa.Array]:
         parts.append((np.frombuffer(view[at + _HEAD.size : at + size], FORMS[form]), base))
         at += size
     counts, codes, values, lengths = parts
-    names = np.frombuffer(view[at:], np.uint8)
-    return counts, codes, values, text_array(np.cumsum(widened(*lengths)), names)
+    return _Taken(counts, codes, values, np.cumsum(widened(*lengths)), view[at:])
