@@ -37,7 +37,7 @@ from skyfarer.oap.storage.postgresql.packing import Packing
 from skyfarer.oap.storage.postgresql.taking import take_in
 
 FOLD_S: Final = 10.0
-ROWS_MANY: Final = 30_000
+ROWS_MANY: Final = 70_000
 """Of one node and table: then it is folded at once."""
 ROWS_A_FOLD: Final = 100_000
 BYTES_A_FOLD: Final = 24 * MIB
