@@ -41,7 +41,7 @@ def merged_tables(
 ) -> pa.MapArray:
     """A group's entries as a table of at most so many keys, those that came first; null where there
     is none."""
-    taken = [_taken_apart(chunk.values) for chunk in chunks]
+    taken = [taken_apart(chunk.values) for chunk in chunks]
     texts = pc.unique(pa.concat_arrays([one.keys.dictionary for one in taken]))
     texts = texts.take(pc.sort_indices(texts))
     width = max(len(texts), 1)
@@ -54,7 +54,7 @@ def merged_tables(
     return _tables(made, texts, coded)
 
 
-class _Taken(NamedTuple):
+class Taken(NamedTuple):
     """Tables taken apart, with the `counts` of entries of each."""
 
     keys: pa.DictionaryArray
@@ -74,13 +74,13 @@ class _Entries(NamedTuple):
     offsets: Numbers  # of each group's first, and the end
 
 
-def _taken_apart(tables: pa.MapArray) -> _Taken:
+def taken_apart(tables: pa.MapArray) -> Taken:
     counts, valid = np.diff(tables.offsets), valid_rows(tables)
     if valid is not None and counts[~valid].any():  # a null may hide entries
         tables, counts = tables.filter(pa.array(valid)), np.where(valid, counts, 0)
     first, last = tables.offsets[0].as_py(), tables.offsets[-1].as_py()
     values = tables.items.slice(first, last - first)
-    return _Taken(
+    return Taken(
         keys=tables.keys.slice(first, last - first).dictionary_encode(),
         values=(values.fill_null(0) if values.null_count else values).to_numpy(),
         counts=counts,
@@ -95,7 +95,7 @@ def valid_rows(values: pa.Array) -> Flags | None:
     return valid
 
 
-def _pieces(taken: Sequence[_Taken], chunks: Sequence[Chunk], texts: pa.Array) -> Iterator[_Piece]:
+def _pieces(taken: Sequence[Taken], chunks: Sequence[Chunk], texts: pa.Array) -> Iterator[_Piece]:
     for one, chunk in zip(taken, chunks, strict=True):
         ranks = pc.index_in(one.keys.dictionary, texts).to_numpy().astype(np.int64)
         labels = ranks[one.keys.indices.to_numpy()]
@@ -125,7 +125,7 @@ def _sorted(pieces: Sequence[_Piece], merge: Merge, _cells: int = 0) -> tuple[Nu
     return places[order][first], BOTH[merge].reduceat(given[order], first)
 
 
-def _came(taken: Sequence[_Taken], chunks: Sequence[Chunk], pieces: Sequence[_Piece]) -> Numbers:
+def _came(taken: Sequence[Taken], chunks: Sequence[Chunk], pieces: Sequence[_Piece]) -> Numbers:
     """Of merged entries, in their order: when the first of it came."""
     both = zip(taken, chunks, strict=True)
     came = (np.repeat(chunk.came, one.counts) for one, chunk in both for _ in chunk.groups)

@@ -176,7 +176,7 @@ def test_a_newer_schema_is_refused(storage: PostgresStorage, conninfo: str) -> N
     with storage._transaction() as cursor:
         cursor.execute("UPDATE schema_version SET version = 99")
     for install in (True, False):
-        with pytest.raises(PermanentError, match="has schema 99, this program knows 3"):
+        with pytest.raises(PermanentError, match="has schema 99, this program knows 4"):
             PostgresStorage(conninfo).start(UTC, install)
 
 

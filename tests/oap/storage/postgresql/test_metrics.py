@@ -221,7 +221,7 @@ def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
         cursor.execute(f"DROP TABLE appended_service_{DAY}")
         cursor.execute("UPDATE schema_version SET version = 1")
     storage.stop()
-    with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 3"):
+    with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 4"):
         storage.start(UTC, install=False)
     storage.start(UTC)
     assert stored(storage) == compared(storage) == {"a": 5, "b": 1}
@@ -229,6 +229,46 @@ def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
     assert stored(storage) == {"a": 5, "b": 1, "c": 2}
     storage.fold()
     assert stored(storage) == compared(storage) == {"a": 5, "b": 1, "c": 2}
+
+
+def _rows_each_by_itself(storage: PostgresStorage) -> None:
+    """What the third schema would have appended: two batches, one with a bound of keys."""
+    table = f"appended_service_{DAY}"
+    with storage._transaction() as cursor:
+        cursor.execute(f"DROP TABLE {table}")
+        cursor.execute(
+            f"""CREATE TABLE {table} (entity_id TEXT COLLATE "C", time_bucket BIGINT, batch BIGINT,
+            "kinds +" TEXT COLLATE "C", "kinds #" INTEGER, "calls +" BIGINT,
+            "ratio +" DOUBLE PRECISION)"""
+        )
+        cursor.execute(f"CREATE INDEX {table}_entity ON {table} (entity_id)")
+        cursor.execute(
+            f"""INSERT INTO {table} VALUES ('{SHOP}', {BUCKET}, 2, E'b\t1\nc\t2\n', 2, 5, 0.5),
+            ('{SHOP}', {BUCKET}, 1, E'a\t7\n', NULL, NULL, NULL),
+            ('other', {BUCKET}, 2, NULL, 2, 9, NULL)"""
+        )
+        cursor.execute("UPDATE schema_version SET version = 3")
+
+
+def test_what_the_third_schema_has_appended_goes_on(storage: PostgresStorage) -> None:
+    merges = {"kinds": Merge.SUM, "calls": Merge.SUM, "ratio": Merge.SUM}
+    told = delta(kinds={"a": 1}, calls=1, ratio=0.25)
+    rows = deltas_of([told], merges, {"kinds": TABLE, "ratio": pa.float64()})
+    storage.apply(batch(0, 1, metrics={"Service": rows}))
+    storage.fold()
+    _rows_each_by_itself(storage)
+    storage.stop()
+    storage.start(UTC)
+    expected = {"kinds": {"a": 8, "b": 1}, "calls": 6, "ratio": 0.75}
+    for _ in range(2):
+        for bucket in (BUCKET, DAY):
+            assert storage.series("Service", SHOP, list(merges), bucket, bucket) == {
+                bucket: expected
+            }
+        assert storage.rows("Service", ["calls"], DAY, DAY)["calls"].to_pylist() == [6, 9]
+        storage.fold()
+    storage.apply(batch(1, 2, metrics={"Service": rows}))
+    assert storage.series("Service", SHOP, ["calls"], DAY, DAY) == {DAY: {"calls": 7}}
 
 
 def test_aliases_are_read_again_only_when_one_has_changed(storage: PostgresStorage) -> None:

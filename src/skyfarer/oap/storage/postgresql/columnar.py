@@ -46,7 +46,7 @@ def read(
     parts += [f"string_agg({_sent(name, types)}, '')" for name in numbers]
     ids, *found = _row(cursor, parts, query, asked)
     count = len(found[numbers.index(_COUNTED)]) // _WIDTH
-    columns = {_ID: _texts(ids, count)}
+    columns = {_ID: texts(ids, count)}
     lacking = [
         name for name, sent in zip(numbers, found, strict=True) if len(sent) < count * _WIDTH
     ]
@@ -62,17 +62,17 @@ def read(
 def read_once(cursor: Cursor, query: str, types: Mapping[str, str]) -> pa.Table:
     """The answer of a query that is asked once, nulls and all; texts may be among its columns."""
     numbers = [name for name in types if types[name] != _TEXT]
-    texts = [name for name in types if name != _ID and types[name] == _TEXT]
+    named = [name for name in types if name != _ID and types[name] == _TEXT]
     parts = [f"string_agg(\"{_ID}\", E'\\n')", *_nullable(numbers, types)]
-    for name in texts:
+    for name in named:
         parts.append(f"string_agg(\"{name}\", '')")
         parts.append(f"string_agg(int4send(coalesce(octet_length(\"{name}\"), 0)), '')")
     ids, *found = _row(cursor, parts, query, None)
     columns = _with_nulls(numbers, types, found[: 2 * len(numbers)])
     rest = found[2 * len(numbers) :]
-    for name, text, lengths in zip(texts, rest[::2], rest[1::2], strict=True):
-        columns[name] = _text_array(np.frombuffer(lengths, ">i4").cumsum(), text)
-    columns[_ID] = _texts(ids, len(columns[_COUNTED]))
+    for name, text, lengths in zip(named, rest[::2], rest[1::2], strict=True):
+        columns[name] = text_array(np.frombuffer(lengths, ">i4").cumsum(), text)
+    columns[_ID] = texts(ids, len(columns[_COUNTED]))
     return pa.table({name: columns[name] for name in types})
 
 
@@ -115,14 +115,14 @@ def _numbers(sent: bytes, of_type: str) -> npt.NDArray[np.generic]:
     return found.astype(found.dtype.newbyteorder("="))
 
 
-def _texts(sent: bytes, count: int) -> pa.Array:
+def texts(sent: bytes, count: int) -> pa.Array:
     """Without the line feeds, as Arrow has texts: one after the other, and where each begins."""
     octets = np.frombuffer(sent, np.uint8)
     ends = np.append(np.flatnonzero(octets == _LINE), len(octets)) if count else np.empty(0, int)
-    return _text_array(ends - np.arange(count), np.ascontiguousarray(octets[octets != _LINE]))
+    return text_array(ends - np.arange(count), np.ascontiguousarray(octets[octets != _LINE]))
 
 
-def _text_array(ends: npt.NDArray[np.int64], octets: bytes | npt.NDArray[np.uint8]) -> pa.Array:
+def text_array(ends: npt.NDArray[np.int64], octets: bytes | npt.NDArray[np.uint8]) -> pa.Array:
     offsets = np.append(0, ends).astype(np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(octets)]
     return pa.Array.from_buffers(pa.string(), len(ends), buffers)

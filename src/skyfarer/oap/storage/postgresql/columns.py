@@ -1,8 +1,8 @@
 """Columns of metric rows: how each accumulator is stored, and how it takes in another value.
 
               merged (`metrics`)                       appended (`appended`)
-    number    "x" BIGINT or DOUBLE PRECISION           "x +", of the same type
-    table     "x" TEXT (`tables`), "x +" INTEGER       "x +" TEXT, "x #" INTEGER
+    number    "x" BIGINT or DOUBLE PRECISION           "x +" BYTEA (`bundles`)
+    table     "x" TEXT (`tables`), "x +" INTEGER       "x +" BYTEA, "x #" INTEGER
 
 `+` is a sum; in its place it may be `>` for the greatest or `<` for the least: a reader, who is
 told nothing but "x", learns from the name how values are put together. "x #" is the bound of a
@@ -43,6 +43,7 @@ SPREAD: Final = 255
 """Both in bytes. Rows that grow alike are not all put together by the same batch."""
 _TAKEN: Final = frozenset((*KEYS, *ENTITY_COLUMNS, "minute", "row", "batch"))
 _TABLE, _LONG, _DOUBLE = "text", "bigint", "double precision"
+BUNDLED: Final = "bytea"
 _NAME_BYTES_MAX: Final = 63 - len(BOUND)
 _BY_SUFFIX: Final = {suffix: merge for merge, suffix in MERGES.items()}
 _LEAST: Final = "(-9223372036854775808)"
@@ -64,6 +65,11 @@ class Column:
         return self.type == _TABLE
 
     @property
+    def is_bounded(self) -> bool:
+        """More narrowly than tables usually are."""
+        return self.is_table and self.keys_max != KEYS_MAX
+
+    @property
     def settled(self) -> str:
         """A table's second column; the first where batches append."""
         return f"{self.name}{MERGES[self.merge]}"
@@ -76,7 +82,7 @@ class Column:
 
     def appended(self) -> dict[str, str]:
         """The columns it is where batches append, with their types."""
-        own = {self.settled: self.type}
+        own = {self.settled: BUNDLED}
         return {**own, f"{self.name}{BOUND}": "integer"} if self.is_table else own
 
     def brought(self) -> dict[str, str]:

@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.entities import ENTITIES, Entity
 from skyfarer.oap.core.storage import KEYS_MAX, ROWS_MAX
 from skyfarer.oap.storage.merging import merged
-from skyfarer.oap.storage.postgresql import appended, columnar, packed
+from skyfarer.oap.storage.postgresql import appended, columnar, packed, tables
 from skyfarer.oap.storage.postgresql.appended import BATCH
 from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
@@ -26,6 +27,7 @@ _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOI
 _OF_ONE: Final = "(entity_id = %(service)s OR starts_with(entity_id, %(service)s || '_'))"
 _IDS: Final = pa.dictionary(pa.int32(), pa.string())
 _NONE: Final = pa.schema({"entity_id": _IDS, "time_bucket": pa.int64()})
+_ARROW: Final = {"text": pa.string(), "bigint": pa.int64(), "double precision": pa.float64()}
 
 
 class RowReads(ABC):
@@ -49,7 +51,8 @@ class RowReads(ABC):
             for days in days_with(cursor, source, columns, start_bucket, end_bucket):
                 packs = self._packs(cursor, days, service_id)
                 rows = _bounded(_not_packed(cursor, days, packs.through, service_id), source)
-                found.append(_one_each(packs.rows, rows, days.columns))
+                later = _bounded(_appended(cursor, days, service_id), source)
+                found.append(_one_each(packs.rows, rows, later, days.columns))
         rows = _bounded(pa.concat_tables(found, promote_options="default"), source)
         return rows.unify_dictionaries()
 
@@ -89,27 +92,58 @@ def _of_service(ids: pa.ChunkedArray, service_id: str) -> pa.ChunkedArray:
 def _not_packed(
     cursor: Cursor, days: Days, through: Mapping[str, int], service_id: str | None
 ) -> pa.Table:
-    """With their batches; one more than ROWS_MAX where there are more."""
+    """Merged rows; one more than ROWS_MAX where there are more."""
     query = days.query("true" if service_id is None else _OF_ONE, through)
     asked = {**days.range.asked(), "service": service_id}
     with_tables = any(column.is_table for column in days.columns)
-    read = appended.read if with_tables else columnar.read
+    read = _read_texts if with_tables else columnar.read
     return _with_ids(read(cursor, f"{query} LIMIT {ROWS_MAX + 1}", days.types(), asked), _IDS)
 
 
-def _one_each(packs: pa.Table, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+def _read_texts(
+    cursor: Cursor, query: str, types: Mapping[str, str], asked: Mapping[str, object]
+) -> pa.Table:
+    """As one COPY that Arrow reads by itself: texts of tables may be too long to be one row."""
+    arrow = {name: _ARROW[declared] for name, declared in types.items()}
+    with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", asked) as copy:
+        text = b"".join(copy)
+    if not text:
+        return pa.schema(arrow).empty_table()
+    return csv.read_csv(
+        pa.BufferReader(text),
+        read_options=csv.ReadOptions(column_names=list(arrow), use_threads=False),
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(column_types=arrow, null_values=[""]),
+    )
+
+
+def _appended(cursor: Cursor, days: Days, service_id: str | None) -> pa.Table:
+    """With their batches, by the buckets that are asked for."""
+    rows = appended.read(cursor, days.bundles(), days.columns, days.range.asked())
+    first, last = days.range.minutes_between
+    minutes = rows["time_bucket"].to_numpy()
+    if len(minutes) and not first <= minutes.min() <= minutes.max() <= last:
+        rows = rows.filter(pa.array((first <= minutes) & (minutes <= last)))
+    place = rows.schema.get_field_index("time_bucket")
+    buckets = pa.array(rows["time_bucket"].to_numpy() // days.range.minutes)
+    rows = _with_ids(rows.set_column(place, "time_bucket", buckets), _IDS)
+    return rows if service_id is None else rows.filter(_of_service(rows["entity_id"], service_id))
+
+
+def _one_each(
+    packs: pa.Table, rows: pa.Table, later: pa.Table, columns: Sequence[Column]
+) -> pa.Table:
     """One an entity and bucket. Numbers of buckets that nothing was appended to are it already."""
     names = [*KEYS, *(column.name for column in columns)]
     if any(column.is_table for column in columns):
-        return _merged(rows, columns).select(names)
-    appended_to = rows["time_bucket"].to_numpy()[rows[BATCH].to_numpy() > 0]
-    if not len(appended_to):
-        return pa.concat_tables([packs, rows.select(names)], promote_options="default")
-    batches = pa.array(np.zeros(packs.num_rows, np.int64))
-    rows = pa.concat_tables([packs.append_column(BATCH, batches), rows], promote_options="default")
-    is_open = np.isin(rows["time_bucket"].to_numpy(), np.unique(appended_to))
-    touched = _merged(rows.filter(pa.array(is_open)), columns)
-    return pa.concat_tables([rows.filter(pa.array(~is_open)).select(names), touched.select(names)])
+        return _merged(rows, later, columns).select(names)
+    rows = pa.concat_tables([packs, rows.select(names)], promote_options="default")
+    if not later.num_rows:
+        return rows
+    open_buckets = np.unique(later["time_bucket"].to_numpy())
+    is_open = np.isin(rows["time_bucket"].to_numpy(), open_buckets)
+    touched = _merged(rows.filter(pa.array(is_open)), later, columns)
+    return pa.concat_tables([rows.filter(pa.array(~is_open)), touched.select(names)])
 
 
 def _with_ids(rows: pa.Table, of_type: pa.DataType) -> pa.Table:
@@ -119,15 +153,21 @@ def _with_ids(rows: pa.Table, of_type: pa.DataType) -> pa.Table:
     return rows.set_column(place, "entity_id", ids)
 
 
-def _merged(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    rows, bounds = _with_ids(rows, pa.string()), {}
+def _merged(rows: pa.Table, later: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Merged rows and what was appended, with its batches."""
+    bounds = {}
     for column in (column for column in columns if column.is_table):
-        told = pc.max(rows[f"{column.name}{BOUND}"]).as_py()
+        told = pc.max(later[f"{column.name}{BOUND}"]).as_py()
         bounds[column.name] = KEYS_MAX if told is None else told
         place = rows.schema.get_field_index(column.name)
-        rows = rows.set_column(place, column.name, appended.with_tables(rows[column.name]))
+        maps = tables.read(rows[column.name].combine_chunks())
+        rows = rows.set_column(place, column.name, maps)
+        place = later.schema.get_field_index(column.name)
+        later = later.set_column(place, column.name, tables.plain(later[column.name]))
+    came = np.append(np.zeros(rows.num_rows, np.int64), later[BATCH].to_numpy())
+    both = pa.concat_tables([rows, later.select(rows.column_names)], promote_options="default")
     merges = {column.name: column.merge for column in columns}
-    return _with_ids(merged(rows, KEYS, merges, bounds, came=rows[BATCH].to_numpy()), _IDS)
+    return _with_ids(merged(_with_ids(both, pa.string()), KEYS, merges, bounds, came=came), _IDS)
 
 
 def _bounded(rows: pa.Table, source: str) -> pa.Table:

@@ -85,13 +85,13 @@ def _send(
 ) -> None:
     with cursor.copy(statement) as copy:
         copy.write(encoder.write_header())
-        for some in _pieces(rows):
+        for some in pieces(rows):
             for batch in prepared(shaped(some)).combine_chunks().to_batches():
                 copy.write(encoder.write_batch(batch))
         copy.write(encoder.finish())
 
 
-def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
+def pieces(rows: pa.Table) -> Iterator[pa.Table]:
     """A small one first: the server has nothing to do until it comes."""
     first, count = 0, ROWS_AT_FIRST
     while first < rows.num_rows:
@@ -110,10 +110,10 @@ def _clean(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
         column = column.cast(column.type.value_type)
     if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
         column = _whole(column)
-        texts = _without_nul(column.values)
+        texts = without_nul(column.values)
         return pa.ListArray.from_arrays(column.offsets, texts, mask=column.is_null())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return _without_nul(column)
+        return without_nul(column)
     return column
 
 
@@ -123,7 +123,7 @@ def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return found.take(pa.array(range(len(found)))) if found.offset else found
 
 
-def _without_nul(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+def without_nul(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     """In UTF-8 the character is a byte that is part of no other: to look at the bytes will do."""
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     if not any(_NUL.encode() in _octets(chunk) for chunk in chunks):

@@ -1,13 +1,8 @@
 """Metrics of a range of buckets, over the tables of its days: merged rows and appended ones.
 
-One look at the catalog says which of the wanted columns each table has, and one statement reads all
-days that are alike in that, which nearly always are all of them: a range of a week costs as many
-ways to the server as that of a day.
-
-    entity_id, time_bucket, batch, <accumulator>, …, "<table> #"
-
-Rows of batch 0 are merged ones, the others were appended; their buckets are of the precision asked
-for. "<table> #" is the bound of a table, null for merged rows.
+One look at the catalog says which of the wanted columns each table has. Then one statement reads
+the merged rows, and another the bundles of appended ones, of all days that are alike in that, which
+nearly always are all of them: a range of a week costs as many ways to the server as that of a day.
 """
 
 from __future__ import annotations
@@ -16,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from skyfarer.oap.core.storage import KEYS_MAX, Merge
+from skyfarer.oap.core.storage import Merge
 from skyfarer.oap.core.time_bucket import PRECISIONS, days_of
-from skyfarer.oap.storage.postgresql.appended import BATCH, appended_to
-from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column
+from skyfarer.oap.storage.postgresql import appended
+from skyfarer.oap.storage.postgresql.appended import appended_to
+from skyfarer.oap.storage.postgresql.columns import KEYS, MERGES, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import table_of
 
@@ -48,9 +44,14 @@ class Range:
         """What a minute is divided by to give a bucket of this precision."""
         return PRECISIONS[(_MINUTE_DIGITS - self.digits) // 2]
 
+    @property
+    def minutes_between(self) -> tuple[int, int]:
+        """The least and the greatest number of one that is in it."""
+        return self.start * self.minutes, (self.end + 1) * self.minutes - 1
+
     def asked(self) -> dict[str, int]:
-        """The values of `Days.query`."""
-        first, last = self.start * self.minutes, (self.end + 1) * self.minutes - 1
+        """The values of `Days.query` and `Days.bundles`."""
+        first, last = self.minutes_between
         return {"start": self.start, "end": self.end, "first_minute": first, "last_minute": last}
 
 
@@ -67,40 +68,30 @@ class Days:
 
     def types(self) -> dict[str, str]:
         """Of what `query` gives, in SQL."""
-        found = {"entity_id": "text", "time_bucket": "bigint", BATCH: "bigint"}
-        found |= {column.name: column.type for column in self.columns}
-        return found | {f"{one.name}{BOUND}": "integer" for one in self.columns if one.is_table}
+        found = {"entity_id": "text", "time_bucket": "bigint"}
+        return found | {column.name: column.type for column in self.columns}
 
     def query(self, where: str, through: Mapping[str, int] | None = None) -> str:
-        """`where` is a further test, of `entity_id`. Of tables in `through` only merged rows of
-        later buckets. One table is asked in any case: it names the columns."""
+        """Merged rows; `where` is a further test, of `entity_id`. Of tables in `through` only those
+        of later buckets. One table is asked in any case: it names the columns."""
         known = through or {}
         asked = [one for one in self.merged if known.get(one, 0) < self.range.end]
         later = {table: f"time_bucket > {last} AND" for table, last in known.items()}
         plain = "".join(f', "{column.name}"' for column in self.columns)
-        bounds = [one for one in self.columns if one.is_table]
-        none = "".join(f', NULL::integer AS "{one.name}{BOUND}"' for one in bounds)
-        told = "".join(self._told(one, one.settled, one.type) for one in self.columns)
-        told += "".join(self._bound(one) for one in bounds)
-        parts = [
-            f"""SELECT entity_id, time_bucket, 0::bigint AS {BATCH}{plain}{none} FROM {table}
+        return " UNION ALL ".join(
+            f"""SELECT entity_id, time_bucket{plain} FROM {table}
             WHERE time_bucket BETWEEN %(start)s AND %(end)s AND {later.get(table, "")} {where}"""
             for table in asked or self.merged[:1]
-        ]
-        parts += [
-            f"""SELECT entity_id, time_bucket / {self.range.minutes}, {BATCH}{told} FROM {table}
-            WHERE time_bucket BETWEEN %(first_minute)s AND %(last_minute)s AND {where}"""
-            for table in self.appended
-        ]
-        return " UNION ALL ".join(parts)
+        )
 
-    def _bound(self, column: Column) -> str:
-        """One that is not told is the usual one."""
-        told = self._told(column, f"{column.name}{BOUND}", "integer").removeprefix(", ")
-        return f", coalesce({told}, {KEYS_MAX})"
-
-    def _told(self, column: Column, name: str, of_type: str) -> str:
-        return f', "{name}"' if column in self.appended_columns else f", NULL::{of_type}"
+    def bundles(self, where: str = "true") -> str:
+        """Of appended rows, some of which may be of other minutes; `where` is a further test, of
+        the text that has all ids of a bundle. Empty where there is no table."""
+        asked = f"{appended.WITHIN} AND {where}"
+        there = self.appended_columns
+        return " UNION ALL ".join(
+            appended.query(table, self.columns, there, asked) for table in self.appended
+        )
 
 
 def days_with(
@@ -112,13 +103,13 @@ def days_with(
     there = _catalog(cursor, tables, columns)
     alike: dict[tuple[tuple[Column, ...], frozenset[Column]], list[str]] = {}
     for table in (table for table in tables if table in there):
-        beside = there.get(appended_to(table), {})
-        found = tuple(_columns(there[table], beside, columns))
-        shape = found, frozenset(one for one in found if one.settled in beside)
+        others = there.get(appended_to(table), {})
+        found = tuple(_columns(there[table], others, columns))
+        shape = found, frozenset(one for one in found if one.settled in others)
         alike.setdefault(shape, []).append(table)
     for shape, merged in alike.items():
-        appended = [appended_to(table) for table in merged if appended_to(table) in there]
-        yield Days(Range(start_bucket, end_bucket), *shape, merged, appended)
+        beside = [appended_to(table) for table in merged if appended_to(table) in there]
+        yield Days(Range(start_bucket, end_bucket), *shape, merged, beside)
 
 
 def _catalog(cursor: Cursor, tables: Sequence[str], columns: Sequence[str]) -> _Catalog:

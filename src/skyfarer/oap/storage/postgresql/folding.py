@@ -22,7 +22,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import Final
 
 import pyarrow.compute as pc
@@ -32,17 +31,17 @@ from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.base.units import MIB
 from skyfarer.oap.storage.postgresql import appended, packed, schema
 from skyfarer.oap.storage.postgresql.copying import Cursor
-from skyfarer.oap.storage.postgresql.gathering import each, gathered, removed
+from skyfarer.oap.storage.postgresql.gathering import gathered, removed
 from skyfarer.oap.storage.postgresql.metrics import Wide, stored_columns
 from skyfarer.oap.storage.postgresql.packing import Packing
 from skyfarer.oap.storage.postgresql.taking import take_in
 
 FOLD_S: Final = 10.0
-ROWS_MANY: Final = 30_000
+ROWS_MANY: Final = 70_000
 """Of one node and table: then it is folded at once."""
 ROWS_A_FOLD: Final = 100_000
-BYTES_A_FOLD: Final = 64 * MIB
-"""Of the tables in them, as texts."""
+BYTES_A_FOLD: Final = 24 * MIB
+"""Of the tables in them, as bundles have them: two bytes may be an entry."""
 APPENDED_ROWS_MAX: Final = 1_000_000
 _WITHOUT_WAITING: Final = "SET LOCAL synchronous_commit = off"
 log = logging.getLogger(__name__)
@@ -201,10 +200,11 @@ def _fold(cursor: Cursor, table: str) -> tuple[int, bool]:
     """How many rows, and whether there may be more."""
     merged = appended.merged_of(table)
     cursor.execute(f"LOCK TABLE {merged} IN ROW EXCLUSIVE MODE")
-    there = stored_columns(cursor, table)
-    rows, columns, count, batches, more = gathered(cursor, table, there, ROWS_A_FOLD, BYTES_A_FOLD)
-    if count:
+    both = stored_columns(cursor, merged), stored_columns(cursor, table)
+    found = gathered(cursor, table, both, ROWS_A_FOLD, BYTES_A_FOLD)
+    rows = found.rows
+    if rows.num_rows:
         packed.forget(cursor, merged, pc.min(rows["time_bucket"]).as_py())
-        take_in(cursor, Wide(merged, rows, columns), partial(each, cursor, table, batches=batches))
-        removed(cursor, table, batches)
-    return count, more
+        take_in(cursor, Wide(merged, rows, found.columns), found.each)
+        removed(cursor, table, found.batches)
+    return rows.num_rows, found.more

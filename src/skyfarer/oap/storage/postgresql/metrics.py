@@ -30,7 +30,7 @@ from skyfarer.oap.storage.buckets import days_in
 from skyfarer.oap.storage.entities import ENTITY_IDS
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import appended, models
-from skyfarer.oap.storage.postgresql.columns import MERGES, Column, columns_of, sql_type
+from skyfarer.oap.storage.postgresql.columns import BUNDLED, MERGES, Column, columns_of, sql_type
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 Tables: TypeAlias = dict[str, dict[str, str]]
@@ -104,6 +104,8 @@ def _add(
     for name, of_type in declared.items():
         if name not in there:
             cursor.execute(f'ALTER TABLE {table} ADD COLUMN "{name}" {sql_type(of_type)}')
+            if of_type == BUNDLED:
+                cursor.execute(appended.as_it_is(table, name))
         elif there[name] != of_type:
             raise _unlike(table, column, there[name])
         there[name] = of_type
@@ -120,9 +122,12 @@ def _check_merge(table: str, column: Column, there: Mapping[str, str]) -> None:
 
 
 def missing(known: Tables, wanted: Wide) -> bool:
-    there = known.get(appended.appended_to(wanted.table), {})
-    declared = [pair for column in wanted.columns for pair in column.appended().items()]
-    return not there or any(there.get(name) != of_type for name, of_type in declared)
+    """Of either table; the merged one says of which type an accumulator is."""
+    there, beside = known.get(wanted.table, {}), known.get(appended.appended_to(wanted.table), {})
+    return not beside or any(
+        not one.declared().items() <= there.items() or not one.appended().items() <= beside.items()
+        for one in wanted.columns
+    )
 
 
 def _unlike(table: str, column: Column, there: str) -> PermanentError:

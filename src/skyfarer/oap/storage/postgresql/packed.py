@@ -5,8 +5,7 @@
                      name         entity_id, place, time_bucket or an accumulator
                      pack         which making of it this is a part of, never the same again
                      through      the last bucket that is in it; later ones are merged rows alone
-                     form, base   how `data` is to be read: numpy's name of the numbers in it, of
-                                  which each is so much less than what it says; or text
+                     form, base   how `data` is to be read: of numbers as `narrow` says; or text
                      data         of every row; of entity_id one line for each that there is
                      nulls        a byte a row, where any value is null
 
@@ -30,10 +29,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,6 +40,7 @@ from skyfarer.oap.core.time_bucket import PRECISIONS
 from skyfarer.oap.storage.postgresql.columns import KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.models import TEXT
+from skyfarer.oap.storage.postgresql.narrow import narrowed, widened
 
 DDL: Final = f"""
 CREATE TABLE IF NOT EXISTS packed_metrics (
@@ -56,8 +55,6 @@ _ID, _BUCKET = KEYS
 _PLACE: Final = "place"
 """Of a row's id among the ids."""
 _TEXT: Final = "text"
-_WHOLE: Final = "<i8"
-_NARROW: Final = {"<u1": 2**8, "<u2": 2**16, "<u4": 2**32}
 _FOUND: Final = r"""SELECT table_name, name, pack, through, form, base,
     CASE WHEN pack = ANY(string_to_array(%(known)s, E'\n')) THEN NULL ELSE data END, nulls
     FROM packed_metrics
@@ -65,7 +62,6 @@ _FOUND: Final = r"""SELECT table_name, name, pack, through, form, base,
     AND name = ANY(string_to_array(%(names)s, E'\n'))"""
 _Part = tuple[str, pa.Array]
 """Of which pack, and what it says."""
-_Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -107,30 +103,19 @@ def forget(cursor: Cursor, table: str, first_minute: int) -> None:
 def _parts(rows: pa.Table) -> Iterator[tuple[str, tuple[str, int, bytes, bytes | None]]]:
     ids = rows[_ID].combine_chunks().dictionary_encode()
     yield _ID, (_TEXT, 0, "\n".join(ids.dictionary.to_pylist()).encode(), None)
-    yield _PLACE, (*_written(ids.indices.to_numpy()), None)
+    yield _PLACE, (*narrowed(ids.indices.to_numpy()), None)
     for name in (name for name in rows.column_names if name != _ID):
         column = rows[name].combine_chunks()
         nulls = column.is_null().to_numpy(zero_copy_only=False).tobytes()
         numbers = pc.fill_null(column, 0).to_numpy()
-        yield name, (*_written(numbers), nulls if column.null_count else None)
-
-
-def _written(numbers: _Numbers) -> tuple[str, int, bytes]:
-    if numbers.dtype.kind == "f":
-        return "<f8", 0, numbers.astype("<f8").tobytes()
-    base, most = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
-    for form, values in _NARROW.items():
-        if most - base < values:
-            return form, base, (numbers - base).astype(form).tobytes()
-    return _WHOLE, 0, numbers.astype(_WHOLE).tobytes()
+        yield name, (*narrowed(numbers), nulls if column.null_count else None)
 
 
 def _read(name: str, form: str, base: int, data: bytes, nulls: bytes | None) -> pa.Array:
     if form == _TEXT:
         return pa.array(data.decode().split("\n") if data else [], pa.string())
-    numbers = np.frombuffer(data, form)
-    if numbers.dtype.kind != "f":
-        numbers = numbers.astype(np.int32 if name == _PLACE else np.int64) + base
+    wide = np.int32 if name == _PLACE else np.int64
+    numbers = widened(np.frombuffer(data, form), base, wide)
     return pa.array(numbers, mask=None if nulls is None else np.frombuffer(nulls, np.bool_))
 
 

@@ -26,9 +26,10 @@ from skyfarer.oap.storage.postgresql import models
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.models import TEXT
 
-VERSION: Final = 3
+VERSION: Final = 4
 """1 had no appended tables, and other names for columns of metrics (`upgrading`). 2 had no packed
-ones: its programs would change rows and leave what is packed of them as it was."""
+ones: its programs would change rows and leave what is packed of them as it was. 3 had no bundles:
+its programs would take them for rows."""
 SECOND_MAX: Final = 9999_12_31_23_59_59
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks

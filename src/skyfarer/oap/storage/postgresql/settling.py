@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skyfarer.oap.storage.merging import merged
 from skyfarer.oap.storage.postgresql import copying, tables
-from skyfarer.oap.storage.postgresql.appended import BATCH, with_coded_tables
+from skyfarer.oap.storage.postgresql.appended import BATCH
 from skyfarer.oap.storage.postgresql.columns import KEYS, Column
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.metrics import ANY, Wide
@@ -40,7 +40,9 @@ def settle(cursor: Cursor, wanted: Wide, precision: int, grown: pa.Table, each: 
     rows = grown
     for column in columns:
         place = rows.schema.get_field_index(column.name)
-        rows = rows.set_column(place, column.name, with_coded_tables(rows[column.name]))
+        rows = rows.set_column(
+            place, column.name, tables.read_coded(rows[column.name].combine_chunks())
+        )
     merges = {column.name: column.merge for column in columns}
     rows = merged(rows, KEYS, merges, dict.fromkeys(merges, ANY))
     texts = {column.name: tables.written(rows[column.name]) for column in columns}

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from skyfarer.oap.core.storage import Merge
+from skyfarer.oap.storage.merging import TABLE
 
 ENTRY_BYTES_MIN: Final = 3
 ENTRIES_A_LINE_MIN: Final = 4
@@ -80,7 +81,15 @@ def _joined(keys: pa.Array, values: pa.Array) -> pa.Array:
 
 def read(texts: pa.Array) -> pa.MapArray:
     """The tables again, with a key as often as it stands there; an empty text is a null."""
-    coded = read_coded(texts)
+    return _plain(read_coded(texts))
+
+
+def plain(coded: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Coded tables, without the numbers of their keys."""
+    return pa.chunked_array([_plain(chunk) for chunk in coded.chunks], TABLE)
+
+
+def _plain(coded: pa.MapArray) -> pa.MapArray:
     keys = coded.keys.dictionary.take(coded.keys.indices)
     return pa.MapArray.from_arrays(coded.offsets, keys, coded.items, mask=coded.is_null())
 
