@@ -23,7 +23,12 @@ from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.testing.plain_analysis import Rules
 from skyfarer.testing.plain_analysis.keeping import Keeping, Policy
 from skyfarer.testing.random_segments import GATEWAYS
-from skyfarer.wire.messages import SegmentObject, SegmentReference, SpanObject
+from skyfarer.wire.messages import (
+    KeyStringValuePair,
+    SegmentObject,
+    SegmentReference,
+    SpanObject,
+)
 
 GROUPS = 140
 SHOWN_MAX = 8
@@ -72,7 +77,7 @@ def certain() -> Iterator[SegmentObject]:
     letter, which are one service, first seen by neither the first nor the last of them."""
     read = {"cache.type": "redis", "cache.op": "read", "cache.cmd": "get", "cache.key": "k"}
     cached = SpanObject(spanType="Exit", spanLayer="Cache", peer="redis:6379", operationName="get")
-    cached.tags.extend({"key": key, "value": value} for key, value in read.items())
+    cached.tags.extend(KeyStringValuePair(key=key, value=value) for key, value in read.items())
     yield at(0, "slow", cached)
     for number, minute in enumerate((3, 1, 2)):
         caller = SegmentReference(parentService=" " * number, refType="CrossProcess")
