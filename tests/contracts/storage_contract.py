@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import permutations
 from typing import Any
 
 import pyarrow as pa
@@ -256,6 +257,26 @@ class StorageContract(InventoryContract):
         assert found(0, 9, "old") == ["/old"]
         assert found(0, 9, limit=1) == ["/pay"]
         assert found(6, 9) == found(-9, -1) == []
+
+    def test_names_without_a_letter_are_one_endpoint(self, storage: Any) -> None:
+        """Each order of their signs is one's own, so that none is right by chance."""
+        for number, minutes in enumerate(permutations((1, 4, 7))):
+            service = f"shop-{number}"
+            told = [
+                delta(minute=MINUTE + minute, service=service, endpoint=" " * length)
+                for length, minute in enumerate(minutes, 1)
+            ]
+            storage.apply(batch(number, number + 1, deltas=told))
+            shop = ids.service_id(service)
+            found = [
+                minute
+                for minute in range(9)
+                if storage.endpoints(shop, "", 9, (BUCKET + minute, BUCKET + minute))
+            ]
+            assert found == [1, 2, 3, 4, 5, 6, 7]
+            assert [one.id for one in storage.endpoints(shop, "", 9)] == [
+                ids.endpoint_id(shop, " ")
+            ]
 
     def test_an_instance_is_listed_while_it_gives_signs_of_life(self, storage: Any) -> None:
         storage.apply(batch(0, 1, deltas=[delta()]))

@@ -39,7 +39,7 @@ READS: dict[str, tuple[str, Callable[[EmbeddedStorage], object]]] = {
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Iterator[EmbeddedStorage]:
-    storage = EmbeddedStorage(read_timeout_s=0.2)
+    storage = EmbeddedStorage()
     storage.start(tmp_path / "skyfarer.duckdb", UTC)
     yield storage
     storage.stop()
@@ -58,6 +58,7 @@ def test_a_read_without_an_end_is_ended(storage: EmbeddedStorage, name: str) -> 
     read(storage)
     storage._aliases_changed()
     make_endless(storage, table)
+    storage._read_timeout_s = 0.2
     with pytest.raises(RetryableError, match=r"searched for 0\.2 s without an end"):
         read(storage)
 
