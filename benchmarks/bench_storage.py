@@ -53,7 +53,7 @@ def merge(name: str) -> None:
         wide = known[storage_merging.WIDE]
         if isinstance(storage, Postgres):
             storage_merging.measure(storage, wide, MERGE_MAX[name], storage.fold)
-            storage_merging.folding(storage, wide)
+            storage_merging.folding(storage, wide, MERGE_MAX[name])
         else:
             storage_merging.measure(storage, wide, MERGE_MAX[name])
         storage_merging.brought(storage, wide, MERGE_MAX[name])

@@ -149,9 +149,9 @@ def measure(
             )
 
 
-def folding(merging: Folding, plan: SourcePlan) -> None:
+def folding(merging: Folding, plan: SourcePlan, times_max: float) -> None:
     """What a batch costs with its part of what is done in the background: of one batch by itself,
-    the worst there is, and of as many as come between two turns."""
+    the worst there is, and of as many as come between two turns, which has the goal."""
     batches, minute = Batches(merging.storage), week.minute_of(0)
     stored = deltas(plan, ENTITIES, "known", minute)
     (copy, *_), spent = merging.plain(stored).values(), dict[int, list[Spent]]()
@@ -171,7 +171,8 @@ def folding(merging: Folding, plan: SourcePlan) -> None:
         name = f"storage_{merging.name}_with_folding_of_{count}"
         unit = f"ms a batch, {ENTITIES * BUCKETS} rows of {WIDE}; CPU {whole.cpu_s * 1e3:.0f}"
         figure(name, whole.wall_s * 1e3, unit)
-        figure(f"{name}_times", whole.wall_s / least(copied).wall_s, "of bare COPY")
+        goal = times_max if count == as_set else None
+        figure(f"{name}_times", whole.wall_s / least(copied).wall_s, "of bare COPY", at_most=goal)
 
 
 def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:

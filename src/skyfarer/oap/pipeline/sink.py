@@ -2,9 +2,9 @@
 
 Storage says how far it has applied the queue; whatever of the batch lies before that is left out.
 Spark gives one small row a record (`told`: what it is, or why it is parked) and the aggregated
-deltas; the
-payloads that are stored are taken from the mapped queue itself and never pass through the JVM. Only
-the spans and logs of OTLP do, each with its bytes, since the queue has them in no such piece.
+deltas; the payloads that are stored are taken from the mapped queue itself and never pass through
+the JVM. Only the spans and logs of OTLP do, each with its bytes, since the queue has them in no
+such piece.
 Results and the new offset are committed together; only then is the queue told that it may reuse
 the space. A crash between any two of these steps repeats the batch and changes nothing twice.
 
