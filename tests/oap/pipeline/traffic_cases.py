@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skyfarer.oap.pipeline.analysis.traffic.kinds import TAGS_MAX
 from skyfarer.oap.pipeline.sources.shapes import UNTOLD
 from skyfarer.wire.messages import KeyStringValuePair, SegmentReference, SpanObject
 
@@ -107,6 +108,10 @@ CASES: dict[str, Case] = {
         ],
     ),
     "a call that nobody says who made is a user's": Case([entry()], BY_USER),
+    "of more logic endpoints than are looked at the first ones, each once": Case(
+        [entry(tags=[("x-le", LOGIC.replace("7", str(1 + n))) for n in range(TAGS_MAX + 3)])],
+        [*BY_USER, *(LOGICAL.replace("7", str(1 + n)) for n in range(TAGS_MAX))],
+    ),
     "a failed call is one that took its time": Case([entry(isError=True)], BY_USER, "10ms HTTP"),
     "a database's, a queue's without peer, any other's type": Case(
         [entry("Database"), entry("Unknown"), entry("RPCFramework"), entry("Cache")],

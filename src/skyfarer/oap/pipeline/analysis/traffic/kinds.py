@@ -2,7 +2,8 @@
 
 A row of the table names the columns of `spans` and `callers` that a kind shows, as SQL; what it
 does not name is empty. Kinds are bits. A call's `mask` has those of the rows that it emits, so one
-small array of numbers is all that is exploded, and a column of the result is one CASE over them.
+small array of numbers is all that is exploded, the places of bits to look at, and a column of the
+result is one CASE over them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ from skyfarer.oap.pipeline.analysis.traffic.texts import Names
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 
 
+def _place(kind: int) -> int:
+    """Of its one bit."""
+    return kind.bit_length() - 1
+
+
 class Kind(IntFlag):
     SERVICE = auto()
     INSTANCE = auto()
@@ -33,26 +39,32 @@ class Kind(IntFlag):
     SERVICE_RELATION = auto()
     INSTANCE_RELATION = auto()
     ENDPOINT_RELATION = auto()
+    ALIAS = auto()
     SERVICE_CALLED = auto()  # relations that an exit span tells of
     INSTANCE_CALLED = auto()
-    OTHER_THREAD = auto()  # the endpoint that an exit or local span was started by
-    THREAD_ENDPOINT = auto()
-    THREAD_RELATION = auto()
-    ALIAS = auto()
     VIRTUAL_SERVICE = auto()
     DATABASE = auto()
     CACHE = auto()
     MQ = auto()
     VIRTUAL_ENDPOINT = auto()
     MQ_ENDPOINT = auto()
+    OTHER_THREAD = auto()  # the endpoint that an exit or local span was started by
+    THREAD_ENDPOINT = auto()
+    THREAD_RELATION = auto()
 
 
+LOGIC: Final = 1 << len(Kind)
+"""Logic endpoints are as many as a span has tags of them: each has this bit."""
+_TAG: Final = 128
+"""The first of the places that number its tags: a bit, and the bits below it are the number."""
 TAGS_MAX: Final = 127
 """Of a span with a logic endpoint: those after that many are not looked at."""
-_BITS: Final = 24
-_STEP: Final = 1 << _BITS
-LOGIC: Final = TAGS_MAX * _STEP
-"""Logic endpoints are as many as a span has tags of them: these bits number its tags, from 1."""
+_STRETCHES: Final = (
+    (),
+    range(_place(Kind.SERVICE), _place(Kind.SERVICE_CALLED)),
+    range(_place(Kind.SERVICE_CALLED), _place(Kind.OTHER_THREAD)),
+)
+"""The places of what most calls emit: nothing, what was served, or what was called."""
 _NOTHING: Final = "CAST(NULL AS STRING)"
 _EMPTY: Final[Mapping[str, str]] = {
     **dict.fromkeys(ENTITY_COLUMNS, "''"),
@@ -179,9 +191,9 @@ class Shown:
     """The expressions of what each kind shows, made once."""
 
     def __init__(self, names: Names, wanted: Wanted) -> None:
-        tag = F.get("logic", F.shiftright("kind", _BITS) - 1)
+        tag = F.get("logic", F.col("place").bitwiseAND(F.lit(_TAG - 1)))
         logic = LogicEndpoint(F.when(_any(F.lit(LOGIC)), tag), names.endpoint)
-        self._kind = F.explode(_kinds())
+        self._places, self._kind = F.explode(_places()), _kind()
         self._emitted = _any(F.col("mask")) | logic.sound
         self._said = {
             "logic_name": logic.name,
@@ -199,23 +211,30 @@ class Shown:
 
     def of(self, calls: DataFrame) -> DataFrame:
         """A row for each bit of `mask` and each logic endpoint, with the columns that it shows."""
-        rows = calls.withColumn("kind", self._kind).where(self._emitted)
-        return rows.withColumns(self._said).select(*self._columns)
+        rows = calls.withColumn("place", self._places).withColumn("kind", self._kind)
+        return rows.where(self._emitted).withColumns(self._said).select(*self._columns)
 
 
 def _source() -> Column:
-    """By the number of its bit; those of logic endpoints are all beyond the last."""
-    names = [F.lit(source) for source, _ in _SHOWS.values()]
-    number = F.least(F.bit_count(F.col("kind") - 1), F.lit(len(Kind)))
-    return F.get(F.array(*names), number)
+    names = [F.lit(_SHOWS[kind][0]) for kind in (*Kind, LOGIC)]
+    return F.get(F.array(*names), F.least("place", F.lit(_place(LOGIC))))
 
 
-def _kinds() -> Column:
-    """All of them; tags are numbered only where they are of use."""
-    bits = F.array(*(F.lit(int(kind)) for kind in Kind))
+def _kind() -> Column:
+    """The bit of a place. It is shifted: Spark looks after each addition whether it went well."""
+    return F.call_function("shiftleft", F.lit(1), F.least("place", F.lit(_place(LOGIC))))
+
+
+def _places() -> Column:
+    """Those to look at: of few where all that is emitted is among them. Tags come last."""
+    places = F.array(*map(F.lit, range(_place(LOGIC))))
+    for few in _STRETCHES[::-1]:
+        others = ~sum(1 << place for place in few)
+        none = F.col("mask").bitwiseAND(F.lit(others)) == 0
+        places = F.when(none, F.array(*map(F.lit, few)).cast("array<int>")).otherwise(places)
     count = F.least(F.size("logic"), F.lit(TAGS_MAX))
-    numbered = F.sequence(F.lit(_STEP), count * _STEP, F.lit(_STEP))
-    return F.when(F.size("logic") > 0, F.concat(bits, numbered)).otherwise(bits)
+    tags = F.sequence(F.lit(_TAG), count + (_TAG - 1))
+    return F.when(F.size("logic") > 0, F.concat(places, tags)).otherwise(places)
 
 
 def _shown(name: str) -> dict[int, str]:
