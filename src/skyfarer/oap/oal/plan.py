@@ -17,6 +17,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 from skyfarer.oap.oal.sources import Type
@@ -103,7 +104,7 @@ class Accumulator:
         where = " and ".join(map(str, self.where))
         return f"{self.operation.value}({', '.join(inside)})" + (f" where {where}" if where else "")
 
-    @property
+    @cached_property
     def column(self) -> str:
         text = str(self)
         slug = re.sub(r"\W+", "_", text).strip("_")

@@ -33,6 +33,8 @@ _MERGES: Final[Mapping[Operation, Merge]] = {
     Operation.LABEL_MIN: Merge.MIN,
 }
 _COUNTS: Final = frozenset({Operation.COUNT, Operation.SATISFIED, Operation.TOLERATED})
+_ZERO, _NOTHING = (pa.scalar(number, pa.int64()) for number in (0, None))
+"""Made once: to make a scalar of a number Arrow looks for libraries that are not there."""
 
 
 def folded(collected: pa.Table, plan: Plan) -> dict[str, Deltas]:
@@ -94,7 +96,7 @@ def _reached(collected: pa.Table, source: SourcePlan) -> pa.Table:
     for cell in cells:
         column = found[cell.column]
         if cell.operation in _COUNTS:
-            column = pc.if_else(pc.equal(column, 0), pa.scalar(None, column.type), column)
+            column = pc.if_else(pc.equal(column, _ZERO), _NOTHING, column)
         rows = rows.append_column(cell.column, column)
     return rows
 
