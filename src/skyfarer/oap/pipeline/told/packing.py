@@ -9,6 +9,9 @@ import pyarrow as pa
 
 from skyfarer.oap.pipeline.told.form import TOLD
 
+_WRITTEN = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+"""On their way the bytes are copied a dozen times, which takes longer than to compress them."""
+
 
 def carried(columns: Mapping[str, pa.Array]) -> pa.BinaryArray:
     """As long as the columns: the first has all of them, the others are null."""
@@ -18,7 +21,7 @@ def carried(columns: Mapping[str, pa.Array]) -> pa.BinaryArray:
     if not count:
         return pa.array([], pa.binary())
     stream = pa.BufferOutputStream()
-    with pa.ipc.new_stream(stream, form) as writer:
+    with pa.ipc.new_stream(stream, form, options=_WRITTEN) as writer:
         writer.write_batch(batch)
     table = stream.getvalue()
     known, ends = np.zeros(count // 8 + 1, np.uint8), np.full(count + 1, table.size, np.int32)

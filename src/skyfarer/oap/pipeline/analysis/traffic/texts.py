@@ -34,8 +34,9 @@ def cut(text: Column, chars_max: int) -> Column:
 
 
 def nonblank(text: Column) -> Column:
-    """Null for a text without a character that shows."""
-    return F.when(text.rlike(r"\S"), text)
+    """Null for a text without a character that shows. Mostly the first one does, and none sorts
+    before `!`, which takes a fraction of the time to see."""
+    return F.when((text >= "!") | text.rlike(r"\S"), text)
 
 
 def among(text: Column, texts: frozenset[str]) -> Column:
