@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -33,8 +34,9 @@ _MERGES: Final[Mapping[Operation, Merge]] = {
     Operation.LABEL_MIN: Merge.MIN,
 }
 _COUNTS: Final = frozenset({Operation.COUNT, Operation.SATISFIED, Operation.TOLERATED})
+# Made once: to make a scalar Arrow looks for libraries that are not there.
 _ZERO, _NOTHING = (pa.scalar(number, pa.int64()) for number in (0, None))
-"""Made once: to make a scalar of a number Arrow looks for libraries that are not there."""
+_text = cache(pa.scalar)
 
 
 def folded(collected: pa.Table, plan: Plan) -> dict[str, Deltas]:
@@ -89,16 +91,17 @@ def _folded(collected: pa.Table, source: SourcePlan) -> Deltas:
 def _reached(collected: pa.Table, source: SourcePlan) -> pa.Table:
     """The groups of the source, with their number as `row`, and null for counts of nothing."""
     cells = dict.fromkeys((*scalars_of(source), *map(cell_of, tables_of(source))))
-    here = pc.equal(collected["source"], source.source)
+    here = pc.equal(collected["source"], _text(source.source))
     keys = [*ROW, *key_columns(source).values()]
     found = collected.select([*keys, *(cell.column for cell in cells)]).filter(here)
-    rows = found.select(keys).append_column("row", pa.array(np.arange(found.num_rows)))
+    columns = {name: found[name] for name in keys}
+    columns["row"] = pa.array(np.arange(found.num_rows))
     for cell in cells:
         column = found[cell.column]
         if cell.operation in _COUNTS:
             column = pc.if_else(pc.equal(column, _ZERO), _NOTHING, column)
-        rows = rows.append_column(cell.column, column)
-    return rows
+        columns[cell.column] = column
+    return pa.table(columns)
 
 
 class _Groups:

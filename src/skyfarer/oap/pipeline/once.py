@@ -14,6 +14,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+_BEFORE = "$colon$colon"
+"""Scala's `::`, as Java names it: the list with one element more, before all others."""
+
 
 class AnalysedOnce:
     """`make` builds the query: it may go on from the rows it is given in one line only, joined at
@@ -23,8 +26,9 @@ class AnalysedOnce:
     def __init__(self, make: Callable[[DataFrame], DataFrame]) -> None:
         self._make = make
         self._columns: Any = None
-        self._above: list[tuple[Any, list[Any]]] | None = None
-        """From the rows upwards: each operator, and what it has beside them."""
+        self._above: list[tuple[Any, Any]] | None = None
+        """From the rows upwards: each operator, and a list of Scala's of what it has beside them.
+        To put the rows before it is one call of the JVM, to make another list would be many."""
 
     def of(self, rows: DataFrame) -> DataFrame:
         """Nothing runs here."""
@@ -33,9 +37,8 @@ class AnalysedOnce:
             whole = _analysed(self._make(rows))
             self._columns, self._above = plan.output(), _above(plan, whole)
             return _frame(rows, whole)
-        jvm: Any = rows.sparkSession._jvm
         for operator, beside in self._above:
-            plan = operator.withNewChildren(jvm.PythonUtils.toSeq([plan, *beside]))
+            plan = operator.withNewChildren(getattr(beside, _BEFORE)(plan))
         plan.setAnalyzed()
         return _frame(rows, plan)
 
@@ -51,17 +54,12 @@ def _analysed(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().analyzed()
 
 
-def _above(rows: Any, query: Any) -> list[tuple[Any, list[Any]]] | None:
+def _above(rows: Any, query: Any) -> list[tuple[Any, Any]] | None:
     found = []
     while not query.equals(rows):
-        children = _children(query)
-        if not children:
+        children = query.children().toList()
+        if children.isEmpty():
             return None
-        found.append((query, children[1:]))
-        query = children[0]
+        found.append((query, children.tail()))
+        query = children.head()
     return found[::-1]
-
-
-def _children(operator: Any) -> list[Any]:
-    children = operator.children()
-    return [children.apply(place) for place in range(children.size())]

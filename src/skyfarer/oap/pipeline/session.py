@@ -23,6 +23,15 @@ RESULT_BYTES_MAX = 96 * MIB
 UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow in Java checks every number it reads of a vector against its bounds. Here Spark alone
 reads, row after row of what it was told to be there."""
+RULES_IN_VAIN = (
+    *(
+        f"org.apache.spark.sql.catalyst.optimizer.{name}"
+        for name in ("PruneFilters", "RemoveRedundantAliases", "FoldablePropagation")
+    ),
+    "org.apache.spark.sql.execution.datasources.PullOutVariantExtractions",
+    "org.apache.spark.sql.execution.datasources.SchemaPruning",
+)
+"""Spark's rules that change nothing in the queries of a batch, and took a third of optimising."""
 MEETING_S = 120
 """For Python and Java to meet at a socket. After Spark's 15 s a busy machine's start fails."""
 
@@ -58,6 +67,9 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         "spark.sql.adaptive.enabled": False,
         # There is one exchange in a batch; to look for others is a fifth of its planning.
         "spark.sql.exchange.reuse": False,
+        "spark.sql.optimizer.excludedRules": ",".join(RULES_IN_VAIN),
+        # Of each query Spark writes down the plan, which nobody reads without its pages.
+        "spark.sql.ui.explainMode": "simple",
         # A row of accumulators is wide, and wider with metrics of a user's own (ADR 014).
         "spark.sql.codegen.maxFields": CODEGEN_FIELDS_MAX,
         # Of a group with a dozen keys the small map in front of the large one compares each by
