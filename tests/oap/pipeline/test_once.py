@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -27,6 +29,19 @@ def found(frame: DataFrame) -> list[tuple[str, int]]:
     return [(row["name"], row["sum"]) for row in frame.collect()]
 
 
+def analysed(frame: DataFrame) -> str:
+    return numberless(frame._jdf.queryExecution().analyzed().toString())
+
+
+def optimised(frame: DataFrame) -> str:
+    return numberless(frame._jdf.queryExecution().optimizedPlan().toString())
+
+
+def numberless(plan: str) -> str:
+    """Spark numbers the columns that it makes."""
+    return re.sub(r"#\d+L?|\[\d+\]", "", plan)
+
+
 def test_other_rows_of_the_same_columns_are_not_analysed_again(spark: SparkSession) -> None:
     sums, ids = Sums(spark), spark.range(200)
     query = AnalysedOnce(sums)
@@ -34,6 +49,27 @@ def test_other_rows_of_the_same_columns_are_not_analysed_again(spark: SparkSessi
     assert found(query.of(ids.where("id < 4"))) == [("even", 2), ("odd", 4)]
     left_out = spark.createDataFrame(pa.table({"id": list(range(2, 100))}))
     assert found(query.of(ids.join(left_out, ["id"], "left_anti"))) == [("even", 0), ("odd", 1)]
+    assert sums.made == 1
+
+
+def test_rows_that_say_nothing_of_themselves_are_planned_as_ever(spark: SparkSession) -> None:
+    """As the batches of a stream are: optimised once, too."""
+    sums, ids = Sums(spark), spark.createDataFrame(pa.table({"id": list(range(200))}))
+    query, rows = AnalysedOnce(sums), ids.localCheckpoint()
+    assert found(query.of(rows)) == [("even", 2450), ("odd", 2500)]
+    fewer = ids.repartition(2).localCheckpoint()
+    again = query.of(fewer)
+    assert sums.made == 1
+    assert optimised(again) != analysed(sums(fewer)), "the test needs something to optimise"
+    assert analysed(again) == optimised(again) == optimised(sums(fewer))
+    assert found(again) == [("even", 2450), ("odd", 2500)]
+
+
+def test_what_spark_knows_of_one_batch_is_not_believed_of_the_next(spark: SparkSession) -> None:
+    sums, ids = Sums(spark), spark.range(200)
+    query = AnalysedOnce(sums)
+    assert found(query.of(ids.where("id < 4").localCheckpoint())) == [("even", 2), ("odd", 4)]
+    assert found(query.of(ids.localCheckpoint())) == [("even", 2450), ("odd", 2500)]
     assert sums.made == 1
 
 

@@ -1,9 +1,10 @@
-"""A query that Spark analyses once and is asked again of every batch.
+"""A query that Spark analyses and optimises once and is asked again of every batch.
 
-To resolve the names and types of a query takes Spark as long as to plan it, and all batches of a
-stream have the same columns, with the same identities. So the analysed plan of the first batch
-holds for the next one, with that batch's own plan in the place of the first's. Spark has no public
-door for this: plans are taken apart and put together through Py4J (ADR 006).
+To resolve the names and types of a query takes Spark as long as to plan it, and to optimise it
+longer; and all batches of a stream have the same columns, with the same identities. So the plan of
+the first batch holds for the next one, with that batch's own plan in the place of the first's.
+Spark optimises it again and finds little to do. Spark has no public door for this: plans are taken
+apart and put together through Py4J (ADR 006).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 _BEFORE = "$colon$colon"
 """Scala's `::`, as Java names it: the list with one element more, before all others."""
+_OPAQUE = "LogicalRDD"
+"""What a batch of a stream is to Spark: rows that it is told nothing of but their columns."""
 
 
 class AnalysedOnce:
@@ -35,7 +38,8 @@ class AnalysedOnce:
         plan = _analysed(rows)
         if self._above is None or not plan.output().equals(self._columns):
             whole = _analysed(self._make(rows))
-            self._columns, self._above = plan.output(), _above(plan, whole)
+            self._columns = plan.output()
+            self._above = _optimised(rows, plan, whole) or _above(plan, whole)
             return _frame(rows, whole)
         for operator, beside in self._above:
             plan = operator.withNewChildren(getattr(beside, _BEFORE)(plan))
@@ -48,6 +52,15 @@ def _frame(rows: DataFrame, plan: Any) -> DataFrame:
     jvm: Any = session._jvm
     made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return ClassicDataFrame(made, session)
+
+
+def _optimised(rows: DataFrame, plan: Any, query: Any) -> list[tuple[Any, Any]] | None:
+    """`_above` of the query as Spark optimises it: only above rows that say nothing of what is in
+    them, as a stream's. Of others Spark may conclude what does not hold for the next batch."""
+    if plan.getClass().getSimpleName() != _OPAQUE or not plan.constraints().isEmpty():
+        return None
+    state = rows.sparkSession._jsparkSession.sessionState()
+    return _above(plan, state.optimizer().execute(query))
 
 
 def _analysed(frame: DataFrame) -> Any:
