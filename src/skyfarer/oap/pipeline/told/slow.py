@@ -42,6 +42,8 @@ def slow_spans(spans: pa.StructArray, bounds: Places, settings: SlowSettings) ->
     starts, ends = (spans.field(name).to_numpy() for name in ("startTime", "endTime"))
     latency = np.minimum(ends - starts, LATENCY_MS_MAX)
     places = _candidates(spans, latency, settings)
+    if not len(places):
+        return listed(pa.array([], pa.struct(SLOW)), places, len(bounds) - 1)
     judged = _judged(spans.take(pa.array(places)), latency[places], settings)
     slow = pc.is_valid(judged.field("what"))
     owners = owners_of(places, bounds)[mask_of(slow)]
