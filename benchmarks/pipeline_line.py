@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skyfarer.base.units import GIB, MIB
+from skyfarer.base.units import MIB
 from skyfarer.oap.boot.definitions import filled, plan_from
 from skyfarer.oap.boot.providers.analysis import AnalysisProvider
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
@@ -161,11 +161,12 @@ def called(endpoints: int) -> list[SegmentObject]:
 
 
 def fill(directory: Path, segments: Sequence[SegmentObject], count: int) -> None:
-    """So many in turn, each with an id of its own: a resend would be left out."""
-    settings = QueueSettings(
-        directory, segment_bytes=16 * MIB, capacity_bytes=16 * GIB, consumers=(CONSUMER,)
-    )
+    """So many in turn, each with an id of its own: a resend would be left out. The queue is as
+    large as it is shipped, or as they need: each of its files is looked at in every batch."""
     cut = [_cut(one) for one in segments]
+    needed = 2 * count * sum(len(one) for pair in cut for one in pair) // len(cut)
+    capacity = max(512 * MIB, needed)
+    settings = QueueSettings(directory, 16 * MIB, capacity, consumers=(CONSUMER,))
     writer = Writer(settings)
     writer.start()
     for first in range(0, count, 100):
