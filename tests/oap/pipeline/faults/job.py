@@ -1,8 +1,9 @@
 """An analysis job as a process of its own, whose fates are its arguments after the directory:
 `moment/time/deed`, deeds being those of `DEEDS`, and `there:file:deed` or `gone:file:deed`, done as
 soon as that file of the directory has come, or has come and gone; `records=number` is the bound of
-its batches. In its second batch one worker of Python's dies, and one that plans the first batch, if
-the directory has a file that asks for it. What was done is written to `HITS` before it is.
+its batches, `master=url` where Spark works. In its second batch one worker of Python's dies; one
+that plans the first batch, or the executor that reads it, if a file in the directory asks for it.
+What was done is written to `HITS` before it is.
 
 Of its checkpoint it keeps as little as can be. It ends by itself: 0 when all that is queued is
 stored, 3 when the job has given up.
@@ -44,6 +45,7 @@ GIVEN_UP = 3
 WORKER_READS = "a worker reads"
 WORKER_DIED = "a worker has died"
 PLANNED = "a batch is planned"
+EXECUTOR_DIES = "the executor that reads is to die"
 PLANNER_DIES = "the planner of a batch is to die"
 PLANNER_WAITS = "the planner of a batch is to wait for its end"
 HITS = "hits"
@@ -75,6 +77,10 @@ class MortalReader(QueueStreamReader):
         for rows in super().read(partition):
             yield rows
             self._reads.touch()
+            with suppress(FileNotFoundError):
+                (self._beside / EXECUTOR_DIES).unlink()
+                note(self._beside, f"{WORKER_READS}, kill its executor")
+                next(one for one in psutil.Process().parents() if is_executor(one)).kill()
             if getattr(partition, "start", 0) >= BATCH:
                 with suppress(FileExistsError):
                     self._died.touch(exist_ok=False)
@@ -89,6 +95,12 @@ class MortalSource(QueueSource):
 def note(directory: Path, hit: str) -> None:
     with (directory / HITS).open("a") as hits:
         hits.write(f"{hit}\n")
+
+
+def is_executor(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):  # it has just ended
+        return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
+    return False
 
 
 def kill_all(_: Path) -> None:
@@ -110,6 +122,13 @@ def kill_workers(_: Path) -> None:
             worker.kill()
 
 
+def kill_executor(_: Path) -> None:
+    """One that has workers, so has read something and keeps it."""
+    (jvm,) = [one for one in psutil.Process().children() if "java" in one.name()]
+    executors = [one for one in jvm.children(recursive=True) if is_executor(one)]
+    next(one for one in executors if one.children()).kill()
+
+
 def lose_checkpoint(directory: Path) -> None:
     shutil.rmtree(directory / "spark" / "checkpoint")
 
@@ -118,6 +137,7 @@ DEEDS: dict[str, Callable[[Path], None]] = {
     "kill all": kill_all,
     "kill the JVM": kill_jvm,
     "kill the workers": kill_workers,
+    "kill an executor": kill_executor,
     "lose the checkpoint": lose_checkpoint,
 }
 
@@ -172,10 +192,10 @@ def toll_of(directory: Path, told: Sequence[str], watching: Sequence[Watch]) -> 
     return toll
 
 
-def run(directory: Path, storage: MortalStorage, records_max: int) -> int:
+def run(directory: Path, storage: MortalStorage, master: str, records_max: int) -> int:
     settings = room.JobSettings(
         *(directory / "queue", "analysis"),
-        SparkSettings("local[2]", "512m", 1, directory / "spark"),
+        SparkSettings(master, "512m", 1, directory / "spark"),
         records_max=records_max,
         splits=1,
         plan=PLAN,
@@ -203,16 +223,18 @@ def run(directory: Path, storage: MortalStorage, records_max: int) -> int:
 
 def main(directory: Path, *told: str) -> int:
     room.QueueSource = MortalSource  # type: ignore[misc]
-    sizes = [one for one in told if one.startswith("records=")]
+    given = dict(one.split("=", 1) for one in told if "=" in one)
+    told = tuple(one for one in told if "=" not in one)
     files = [one for one in told if ":" in one]
     watching = watches(directory, files)
     for one in watching:
         one.start()
-    fates = [one for one in told if one not in (*files, *sizes)]
+    fates = [one for one in told if one not in files]
     storage = MortalStorage(toll_of(directory, fates, watching))
     storage.start(storage_of(directory), UTC)
     try:
-        return run(directory, storage, int(sizes[0].partition("=")[2]) if sizes else BATCH)
+        master, size = given.get("master", "local[2]"), int(given.get("records", BATCH))
+        return run(directory, storage, master, size)
     finally:
         storage.stop()
 

@@ -15,7 +15,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from oap.pipeline.faults import job
-from oap.pipeline.faults.line import BEGIN, COMMIT, COMMITTED, Line, Tables, contents
+from oap.pipeline.faults.line import (
+    COMMIT,
+    COMMITTED,
+    SEARCH,
+    STATEMENT,
+    Line,
+    Tables,
+    contents,
+)
 from oap.pipeline.faults.lives import lived
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
@@ -24,9 +32,10 @@ pytestmark = pytest.mark.timeout(3600)
 
 OTHER = 20
 """Records of a batch after the checkpoint was lost."""
-WORKERS = [(BEGIN, 1), (COMMIT, 2), (COMMITTED, 3)]
-"""When all workers of Python's are killed: the sink needs none of them there, and the next batch
-has others. The one that plans the first batch, and one that reads the second, die by themselves."""
+WORKERS = [(SEARCH, 1), (COMMIT, 2), (COMMITTED, 3)]
+"""When all workers of Python's are killed, and in the midst of a transaction in the life after it:
+the sink needs none of them there, and the next batch has others. The one that plans the first
+batch, and one that reads the second, die by themselves."""
 
 
 def ruin(checkpoint: Path) -> None:
@@ -56,7 +65,7 @@ def test_killed_workers_groups_and_jvms_and_ruined_checkpoints_change_no_table(
     assert (life / job.WORKER_DIED).exists()
     assert (life / job.HITS).read_text().splitlines() == [
         f"{job.PLANNED}, kill the planner",
-        f"{BEGIN}, kill the workers",
+        f"{SEARCH}, kill the workers",
         f"{COMMITTED}, lose the checkpoint",
         f"{COMMIT}, kill the workers",
         f"{COMMITTED}, kill the workers",
@@ -65,8 +74,10 @@ def test_killed_workers_groups_and_jvms_and_ruined_checkpoints_change_no_table(
     assert "analysis failed at record" in said
     ruin(life / "spark" / "checkpoint")
     size = f"records={OTHER}"
-    code, said = lived(life, "there:spark/checkpoint/commits/0:kill the JVM", size)
+    fates = f"{STATEMENT}/5/kill the workers", "there:spark/checkpoint/commits/0:kill the JVM"
+    code, said = lived(life, *fates, size)
     assert code == job.GIVEN_UP, said
+    assert f"{STATEMENT}, kill the workers" in (life / job.HITS).read_text()
     assert "Spark's JVM is gone" in said
     with Line(life, spark, metrics) as line:
         assert line.applied() == (BATCHES - 1) * BATCH + OTHER
