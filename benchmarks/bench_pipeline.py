@@ -112,21 +112,25 @@ class Bench:
         yield from times
 
     def flat(self, segments: Sequence[SegmentObject]) -> None:
-        """Ratios of late batches to early ones; then of small ones to an empty one."""
+        """Ratios of late batches to early ones, all of them when Java is warm; then of small ones
+        to an empty one."""
         counts, queue = self._counts, self._scratch / "long"
         line.fill(queue, segments, counts.long)
-        with line.Line(self._session, queue) as under:
-            starts = range(0, counts.long, counts.batch)
-            spent = [
-                seconds(lambda start=start: under.take(start, counts.batch)) for start in starts
-            ]
-            first = spent[counts.warm_up :][: counts.ends]
-            early, late = (statistics.median(some) for some in (first, spent[-counts.ends :]))
-            figure(
-                "pipeline_cost_after_5_million", late / early, "ratio to 100 k", at_most=FLAT_MAX
-            )
+        starts = range(0, counts.long, counts.batch)
+        assert len(starts) >= 2 * counts.ends, "both ends would be the same batches"
+        self._batches(queue, starts[: counts.warm_up])
+        spent = self._batches(queue, starts)
+        early, late = (
+            statistics.median(some) for some in (spent[: counts.ends], spent[-counts.ends :])
+        )
+        figure("pipeline_cost_after_5_million", late / early, "ratio to 100 k", at_most=FLAT_MAX)
         shutil.rmtree(queue)
         self._small(segments)
+
+    def _batches(self, queue: Path, starts: Sequence[int]) -> list[float]:
+        """Seconds of each, by one sink."""
+        with line.Line(self._session, queue) as under:
+            return [seconds(lambda at=at: under.take(at, self._counts.batch)) for at in starts]
 
     def _small(self, segments: Sequence[SegmentObject]) -> None:
         """Of whole micro-batches, Spark's own files included. An empty one has a record, or there

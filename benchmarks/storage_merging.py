@@ -177,15 +177,17 @@ def folding(merging: Folding, plan: SourcePlan, times_max: float) -> None:
 
 def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:
     """A batch that brings as many rows as `measure` leaves, beside an insertion of those alone,
-    without their hours and days; by the clock and by the CPU of all who take part."""
+    without their hours and days; by the clock and by the CPU of all who take part. A storage that
+    folds does so after as many batches as it is set to: their part of it is a figure of its own."""
     batches, minute = Batches(merging.storage), week.minute_of(0)
     rows = deltas(plan, ROWS, "many", minute)
     copy, apply = merging.plain_minutes(rows), partial(batches.apply, {WIDE: rows})
-    copied, applied = list[Spent](), list[Spent]()
+    copied, applied, folded = list[Spent](), list[Spent](), list[Spent]()
+    as_set = merging.batches_a_fold(ROWS)
     for _ in range(ROUNDS):
         copied.append(_on_both_sides(merging, copy))
-        applied.append(_on_both_sides(merging, apply))
-        merging.fold()
+        applied.extend(_on_both_sides(merging, apply) for _ in range(as_set))
+        folded.append(_on_both_sides(merging, merging.fold))
     name = f"storage_{merging.name}_brought"
     figure(name, least(applied).wall_s * 1e3, f"ms, {ROWS} entities of {WIDE} in one batch")
     times, cpu = (one / other for one, other in zip(least(applied), least(copied), strict=True))
@@ -197,6 +199,10 @@ def brought(merging: Folding, plan: SourcePlan, times_max: float) -> None:
         f"{of}, CPU",
         at_most=times_max if merging.in_process else None,
     )
+    if not merging.in_process:
+        whole_s = least(applied).wall_s + least(folded).wall_s / as_set
+        unit = f"{of}, by the clock, {as_set} batches a fold as it is set"
+        figure(f"{name}_with_folding_times", whole_s / least(copied).wall_s, unit)
 
 
 def _on_both_sides(merging: Folding, work: Callable[[], None]) -> Spent:

@@ -99,7 +99,7 @@ class Postgres:
 
     def look_up(self, day: int, segment_id: str) -> object:
         day_of = week.day_bucket(day)
-        with self.storage._reading() as cursor:
+        with self.storage._looking_up() as cursor:
             query = f"""SELECT * FROM segment_{day_of} JOIN segment_data_{day_of} USING (data_row)
                 WHERE segment_id = %s"""
             return cursor.execute(query, [segment_id]).fetchall()
