@@ -98,4 +98,4 @@ def test_a_segment_that_cannot_be_opened_is_told_in_words_by_whoever_asks_for_it
     path.symlink_to(path.name)
     reader = bench.reader()
     with pytest.raises((PermanentError, RetryableError), match="cannot read segments"):
-        list(reader.indexes(0, 1))
+        list(reader.unchecked(0, 1))

@@ -96,8 +96,8 @@ class Reader:
                     segment.release_pages()
             start = run.end
 
-    def indexes(self, start: int, end: int) -> Iterator[tuple[int, memoryview]]:
-        """(first sequence, raw index entries as in `Run`) of what is held between the two, a
+    def unchecked(self, start: int, end: int) -> Iterator[tuple[int, memoryview, memoryview]]:
+        """(first sequence, raw index entries, data as in `Run`) of what is held between the two, a
         segment at a time. Nothing is checked, and it ends where a segment is gone: this is for
         judging how much there is, not for reading it."""
         state, atlas = self._started()
@@ -108,7 +108,8 @@ class Reader:
                 return
             stop = min(end, beyond, segment.first + segment.slots)
             begin = start - segment.first
-            yield start, segment.index[begin * SLOT_BYTES : (stop - segment.first) * SLOT_BYTES]
+            index = segment.index[begin * SLOT_BYTES : (stop - segment.first) * SLOT_BYTES]
+            yield start, index, segment.data
             start = stop
 
     def _next(self, start: int, end: int, bytes_max: int) -> tuple[Run, MappedSegment | None]:

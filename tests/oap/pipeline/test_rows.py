@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from skyfarer.base.units import KIB, MIB
+from skyfarer.oap.pipeline.sources.decode import DECODERS, decode
+from skyfarer.oap.pipeline.sources.exports import CHUNK_BYTES, PARTS_BYTES_MAX, parts_of
+from skyfarer.oap.pipeline.sources.nested import decoder_of
 from skyfarer.oap.pipeline.sources.queue import QueueStreamReader
 from skyfarer.oap.pipeline.sources.rows import Reading, rows
-from skyfarer.oap.pipeline.sources.shapes import TIME_MS_MAX
-from skyfarer.oap.pipeline.sources.weight import OF_EXPORT
+from skyfarer.oap.pipeline.sources.shapes import SHAPES, TIME_MS_MAX
 from skyfarer.oap.pipeline.told import unpacked
 from skyfarer.oap.pipeline.told.again import OF_EVERY_ROW
 from skyfarer.queue.reader import Reader
@@ -71,9 +73,15 @@ def v2_span(**fields: Any) -> bytes:
     return whole.SerializeToString()
 
 
-def export(*spans: otlp.Span) -> bytes:
-    within = otlp.ResourceSpans(scope_spans=[otlp.ScopeSpans(spans=spans)])
+def export(*spans: otlp.Span, attributes: Sequence[otlp.KeyValue] = ()) -> bytes:
+    resource = otlp.Resource(attributes=attributes)
+    within = otlp.ResourceSpans(resource=resource, scope_spans=[otlp.ScopeSpans(spans=spans)])
     return otlp.ExportTraceServiceRequest(resource_spans=[within]).SerializeToString()
+
+
+def long(size: int) -> list[otlp.KeyValue]:
+    """What a resource may say, and each of its spans repeats."""
+    return [otlp.KeyValue(key="command line", value=otlp.AnyValue(string_value="x" * size))]
 
 
 def otlp_span(number: int = 1, **fields: Any) -> otlp.Span:
@@ -174,9 +182,60 @@ def test_a_batch_ends_before_it_is_too_heavy(queue: Writer, tmp_path: Path) -> N
     assert reached(tmp_path, 40, MIB) == 40
 
 
-def test_an_export_weighs_more_than_its_bytes_and_one_record_is_never_too_heavy(
+def test_an_export_weighs_what_it_is_cut_into_and_one_record_is_never_too_heavy(
     queue: Writer, tmp_path: Path
 ) -> None:
-    queue.append(Kind.OTLP_TRACES, [bytes(KIB)] * 20)
-    assert reached(tmp_path, 0, 10 * OF_EXPORT * KIB) == 10
+    heavy = export(*[otlp_span()] * 110, attributes=long(10 * KIB))
+    parts = sum(map(len, parts_of(heavy)))
+    assert parts > MIB and len(heavy) < 20 * KIB
+    queue.append(Kind.OTLP_TRACES, [heavy] * 20)
+    assert reached(tmp_path, 0, 10 * (2 * parts + len(heavy))) == 10
     assert reached(tmp_path, 5, 1) == 6
+
+
+def test_an_export_that_is_not_cut_weighs_its_bytes(queue: Writer, tmp_path: Path) -> None:
+    bomb = export(*[otlp_span()] * 1_000, attributes=long(100 * KIB))
+    assert len(bomb) * 1_000 > PARTS_BYTES_MAX
+    queue.append(Kind.OTLP_TRACES, [bytes(len(bomb)), bomb] * 3)
+    assert reached(tmp_path, 0, 4 * len(bomb)) == 4
+
+
+ALONE = {
+    "an export of nothing": ([b""], [""]),
+    "a resource of nothing": ([b"\x0a\x02\x12\x00"], [""]),
+    "no export at all": ([b"\xff"], ["undecodable"]),
+    "both": ([b"\xff", b""], ["", "undecodable"]),
+}
+
+
+@pytest.mark.parametrize("kind", [Kind.OTLP_TRACES, Kind.OTLP_LOGS])
+@pytest.mark.parametrize("which", ALONE)
+@pytest.mark.timeout(60)
+def test_exports_without_a_part_may_be_all_there_is(
+    queue: Writer, tmp_path: Path, kind: Kind, which: str
+) -> None:
+    payloads, reasons = ALONE[which]
+    queue.append(kind, payloads)
+    rows = read(tmp_path)
+    assert sorted(row.get("reason", "").partition(":")[0] for row in rows) == sorted(reasons)
+
+
+@pytest.mark.timeout(60)
+def test_a_bomb_may_be_all_there_is(queue: Writer, tmp_path: Path) -> None:
+    tags = [otlp.KeyValue(key=str(number)) for number in range(10_001)]
+    queue.append(Kind.OTLP_TRACES, [export(otlp_span(attributes=tags))])
+    assert [row["reason"].partition(":")[0] for row in read(tmp_path)] == ["oversize"]
+
+
+@pytest.mark.timeout(120)
+def test_parts_may_end_where_they_are_handed_on(queue: Writer, tmp_path: Path) -> None:
+    one = export(*[otlp_span()] * 110, attributes=long(10 * KIB))
+    parts = sum(map(len, parts_of(one)))
+    queue.append(Kind.OTLP_TRACES, [one] * -(-CHUNK_BYTES // parts))
+    assert {row.get("reason") for row in read(tmp_path)} == {None}
+
+
+@pytest.mark.parametrize("name", sorted(DECODERS))
+@pytest.mark.parametrize("kind", [int(kind) for kind in SHAPES])
+def test_of_no_payload_there_is_no_row(kind: int, name: str) -> None:
+    assert decode(decoder_of(kind, name), pa.array([], pa.binary())) == ([], {})

@@ -87,10 +87,11 @@ DECODERS: dict[str, Callable[[Shape], Decoder]] = {
 def decode(
     decoder: Decoder, payloads: pa.BinaryArray
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
-    """The rows of every good payload in order, and position → reason of the bad ones."""
+    """The rows of every good payload in order, and position → reason of the bad ones. A decoder is
+    not asked about nothing: what it refuses is halved until it is a single payload."""
     batches: list[pa.RecordBatch] = []
     bad: dict[int, str] = {}
-    pending = [(0, len(payloads))]
+    pending = [(0, len(payloads))] if len(payloads) else []
     while pending:
         start, end = pending.pop()
         try:

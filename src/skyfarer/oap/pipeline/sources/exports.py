@@ -78,11 +78,24 @@ def parts_of(export: bytes) -> list[bytes]:
     parts: list[bytes] = []
     size = 0
     for resource, scope, items in _groups(export):
-        size += len(items) * (len(resource) + len(scope)) + sum(map(len, items))
+        size += _size(resource, scope, items)
         if size > PARTS_BYTES_MAX or len(parts) + len(items) > ITEMS_MAX:
             raise ValueError(OVERSIZE)
         parts += [resource + framed(SCOPES, scope + framed(ITEMS, item)) for item in items]
     return parts
+
+
+def bytes_when_cut(export: bytes) -> int:
+    """Of all its parts together, but for a few of their lengths; 0 of one that is not cut."""
+    try:
+        size = sum(_size(*group) for group in _groups(export))
+    except ValueError:
+        return 0
+    return size if size <= PARTS_BYTES_MAX else 0
+
+
+def _size(resource: bytes, scope: bytes, items: list[bytes]) -> int:
+    return len(items) * (len(resource) + len(scope)) + sum(map(len, items))
 
 
 def _groups(export: bytes) -> Iterator[tuple[bytes, bytes, list[bytes]]]:
