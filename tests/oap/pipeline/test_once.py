@@ -104,3 +104,12 @@ def test_a_query_without_its_rows_is_made_every_time(spark: SparkSession) -> Non
     for _ in range(2):
         assert query.of(rows).collect()[0]["sum"] == 3
     assert made == [2, 2]
+
+
+def test_a_query_that_is_kept_does_not_grow_with_its_batches(spark: SparkSession) -> None:
+    """Spark may note at a plan which frames were made of it."""
+    ids = spark.range(200)
+    query, frames = AnalysedOnce(Sums(spark)), 5
+    plans = [query.of(ids)._jdf.queryExecution().analyzed() for _ in range(frames)]
+    tags = plans[-1].getTagValue(spark._jvm.org.apache.spark.sql.classic.Dataset.DATASET_ID_TAG())
+    assert tags.isEmpty() or tags.get().size() <= 1

@@ -68,6 +68,9 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         # There is one exchange in a batch; to look for others is a fifth of its planning.
         "spark.sql.exchange.reuse": False,
         "spark.sql.optimizer.excludedRules": ",".join(RULES_IN_VAIN),
+        # To warn of it, Spark notes at a plan every frame that was made of it: of one that is kept
+        # (`once`), two a batch for ever.
+        "spark.sql.analyzer.failAmbiguousSelfJoin": False,
         # Of each query Spark writes down the plan, which nobody reads without its pages.
         "spark.sql.ui.explainMode": "simple",
         # A row of accumulators is wide, and wider with metrics of a user's own (ADR 014).
