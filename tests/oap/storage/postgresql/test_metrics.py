@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from contracts.metrics_contract import SHOP, MetricsContract, address, aliases_of, only
 from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.units import MIB
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
-from skyfarer.oap.core.storage import Analysed, Deltas, Merge
+from skyfarer.oap.core.storage import KEYS_MAX, Analysed, Deltas, Merge
 from skyfarer.oap.oal.plan import COLUMN_CHARS_MAX
 from skyfarer.oap.storage.postgresql import PostgresStorage
 from skyfarer.oap.storage.postgresql.columns import ROOM, SPREAD
@@ -126,6 +127,15 @@ def test_a_table_that_is_told_often_stays_short(storage: PostgresStorage) -> Non
         storage.fold()
         assert length(storage) <= ROOM + SPREAD + 3 * len(keys) * len("10\t999\n")
     assert stored(storage) == dict.fromkeys(keys, sum(range(30)))
+
+
+@pytest.mark.parametrize("told", [{"k" * 3 * MIB: 1}, {f"{n:040}": n for n in range(KEYS_MAX)}])
+def test_a_table_may_be_long(storage: PostgresStorage, told: dict[str, int]) -> None:
+    storage.apply(batch(0, 1, metrics={"Service": tables(told, KEYS_MAX)}))
+    storage.fold()
+    assert length(storage) > 2 * MIB
+    assert stored(storage) == told
+    assert compared(storage) == told
 
 
 def test_a_table_without_a_key_is_none(storage: PostgresStorage) -> None:
