@@ -229,6 +229,7 @@ def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
     with storage._transaction() as cursor:
         cursor.execute(f'ALTER TABLE metrics_service_{DAY} RENAME COLUMN "kinds >" TO "kinds max"')
         cursor.execute(f"DROP TABLE appended_service_{DAY}")
+        cursor.execute('CREATE TABLE metrics_sales_of_shop_20200101 (shop TEXT, "paid max" BIGINT)')
         cursor.execute("UPDATE schema_version SET version = 1")
     storage.stop()
     with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 4"):

@@ -9,6 +9,9 @@ from typing import Final
 
 from skyfarer.oap.core.expiry import Kept
 
+COLUMNS_TOLD: Final = 2
+"""Of a table, to know that it is ours."""
+
 
 class Processor(Enum):
     """What becomes of a stream's rows on their way to storage."""
@@ -109,6 +112,11 @@ class Model:
     def of_day(self, day: int) -> str:
         """The name of the day's table."""
         return f"{self.name}_{day:08d}"
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The columns that tell its tables from those of somebody else."""
+        return tuple(column.name for column in (*self.key, *self.columns)[:COLUMNS_TOLD])
 
     def column(self, name: str) -> Column:
         """KeyError for one that it does not have."""

@@ -26,6 +26,7 @@ from typing import Final, TypeVar
 import duckdb
 
 from skyfarer.oap.core.streams.catalog import LASTING
+from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.embedded import inventory, models, signatures, tables
 
@@ -59,6 +60,20 @@ CREATE TABLE IF NOT EXISTS parked_record (
 def present(cursor: duckdb.DuckDBPyConnection) -> set[str]:
     """The tables there are, those of the days included."""
     return {name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+
+
+def first_columns(cursor: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
+    """Of all tables there are."""
+    found: dict[str, tuple[str, ...]] = {}
+    cursor.execute(
+        """SELECT table_name, column_name FROM duckdb_columns()
+        SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+        WHERE column_index <= ? ORDER BY column_index""",
+        [COLUMNS_TOLD],
+    )
+    for table, column in cursor.fetchall():
+        found[table] = (*found.get(table, ()), column)
+    return found
 
 
 def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:

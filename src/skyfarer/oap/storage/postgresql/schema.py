@@ -21,6 +21,7 @@ from typing import Final
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.streams.catalog import LASTING
+from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.time_bucket import day_of
 from skyfarer.oap.storage.postgresql import models
 from skyfarer.oap.storage.postgresql.copying import Cursor
@@ -114,6 +115,20 @@ def present(cursor: Cursor) -> set[str]:
         WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
     )
     return {name for (name,) in cursor.fetchall()}
+
+
+def first_columns(cursor: Cursor) -> dict[str, tuple[str, ...]]:
+    """Of all tables there are."""
+    found: dict[str, tuple[str, ...]] = {}
+    cursor.execute(
+        """SELECT relname, attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+        AND attnum BETWEEN 1 AND %s ORDER BY attnum""",
+        [COLUMNS_TOLD],
+    )
+    for table, column in cursor.fetchall():
+        found[table] = (*found.get(table, ()), column)
+    return found
 
 
 def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None) -> list[str]:

@@ -50,6 +50,7 @@ _DATA: Final = replace(
     columns=(Column("data", ColumnType.BINARY, required=False),),
     indexes=(),
 )
+DATA_FIRST: Final = _DATA.first
 _KEPT: Final = ("segment_id", "trace_id", "start_time", "latency", "is_error", "kind", "tags")
 
 
