@@ -77,7 +77,8 @@ class Index:
 @dataclass(frozen=True)
 class Stream:
     """`name` is that of its table, `scope` SkyWalking's number of what it speaks of. `columns` are
-    those beside the `key`. `precisions` are those of its time buckets, where they are not what its
+    those beside the `key`; a later one is added behind them, as to the tables that are there, where
+    it may be null. `precisions` are those of its time buckets, where they are not what its
     processor has; none for what is no time series. `tag_type` names the tags that its rows, which
     have them in a column `tags`, are found by; empty where there are none."""
 

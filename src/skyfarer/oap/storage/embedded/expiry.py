@@ -27,6 +27,7 @@ import duckdb
 from skyfarer.base.clock import Clock
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.streams.catalog import kept
+from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.embedded import metrics, schema
 from skyfarer.oap.storage.expiring import (
@@ -66,7 +67,7 @@ class Expiry(ABC):
         return self._clock.now_ms()
 
     def day_tables(self) -> list[DayTable]:
-        found = (day_table(*one) for one in schema.first_columns(self._cursor()).items())
+        found = (day_table(*one) for one in schema.columns(self._cursor(), COLUMNS_TOLD).items())
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -93,7 +94,7 @@ class Expiry(ABC):
     def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
         with self._applying:
             with self._transaction() as cursor:
-                present = schema.first_columns(cursor)
+                present = schema.columns(cursor, COLUMNS_TOLD)
                 name = name_of(table, present)
                 check(lease, _lease(cursor, lease.name), self.now_ms())
                 if there := name in present:
@@ -109,7 +110,7 @@ class Expiry(ABC):
         return there
 
     def _sweep(self) -> None:
-        there = schema.first_columns(self._cursor())
+        there = schema.columns(self._cursor(), COLUMNS_TOLD)
         left = [name for name, first in there.items() if is_out_of_sight(name, first)]
         for name in left:
             with self._transaction() as cursor:

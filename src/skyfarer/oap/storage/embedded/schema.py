@@ -26,7 +26,6 @@ from typing import Final, TypeVar
 import duckdb
 
 from skyfarer.oap.core.streams.catalog import LASTING
-from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.time_bucket import day_of, days_between
 from skyfarer.oap.storage.embedded import inventory, models, signatures, tables
 
@@ -38,6 +37,7 @@ V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 
 DAYS_TRIED_MAX: Final = 31
+COLUMNS_MAX: Final = 2**31 - 1
 _Read = TypeVar("_Read")
 
 log = logging.getLogger(__name__)
@@ -62,14 +62,16 @@ def present(cursor: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
 
 
-def first_columns(cursor: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
-    """Of all tables there are."""
+def columns(
+    cursor: duckdb.DuckDBPyConnection, count: int = COLUMNS_MAX
+) -> dict[str, tuple[str, ...]]:
+    """The first columns of all tables there are, in order."""
     found: dict[str, tuple[str, ...]] = {}
     cursor.execute(
         """SELECT table_name, column_name FROM duckdb_columns()
         SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
         WHERE column_index <= ? ORDER BY column_index""",
-        [COLUMNS_TOLD],
+        [count],
     )
     for table, column in cursor.fetchall():
         found[table] = (*found.get(table, ()), column)

@@ -24,6 +24,7 @@ from typing import Final
 
 from skyfarer.oap.core.expiry import DROP_WAITS_S_MAX, DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.streams.catalog import begins, kept
+from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.expiring import (
     DAY_TABLE,
@@ -79,7 +80,7 @@ class Expiry(ABC):
 
     def day_tables(self) -> list[DayTable]:
         with self._reading() as cursor:
-            found = [day_table(*one) for one in schema.first_columns(cursor).items()]
+            found = [day_table(*one) for one in schema.columns(cursor, COLUMNS_TOLD).items()]
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -110,7 +111,7 @@ class Expiry(ABC):
                 wait_ms = int(DROP_WAITS_S_MAX / _WAITS_MAX * 1000)
                 cursor.execute(f"SET LOCAL lock_timeout = {wait_ms}")
                 schema.take(cursor, schema.Lock.SCHEMA)
-                present = schema.first_columns(cursor)
+                present = schema.columns(cursor, COLUMNS_TOLD)
                 name = name_of(table, present)
                 names = [name, *(f"{part}_{table.day:08d}" for part in _parts(table.model))]
                 for one in (one for one in names if is_ours(one, present.get(one, ()), _begins)):
@@ -132,7 +133,7 @@ class Expiry(ABC):
         """The server removes the files at the end, when it has given its locks back already."""
         with self._transaction() as cursor:
             schema.take(cursor, schema.Lock.SCHEMA)
-            for name, first in schema.first_columns(cursor).items():
+            for name, first in schema.columns(cursor, COLUMNS_TOLD).items():
                 if is_out_of_sight(name, first, _begins):
                     cursor.execute(f"DROP TABLE {name}")
 

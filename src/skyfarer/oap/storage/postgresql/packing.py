@@ -80,7 +80,7 @@ class Packing(ABC):
 def _wanted(cursor: Cursor) -> Iterator[Wanted]:
     """What is over and not packed, or not so far, the newest first."""
     days: dict[str, list[int]] = {}
-    for model, day in filter(None, starmap(_split, schema.first_columns(cursor).items())):
+    for model, day in filter(None, starmap(_split, schema.columns(cursor, len(KEYS)).items())):
         days.setdefault(model, []).append(day)
     minutes = _newest_minutes(cursor, {model: max(some) for model, some in days.items()})
     cursor.execute("SELECT table_name, digits, min(through) FROM packed_metrics GROUP BY 1, 2")

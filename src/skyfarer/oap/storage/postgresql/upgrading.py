@@ -37,7 +37,7 @@ def upgrade(cursor: Cursor, version: int) -> None:
 
 
 def _name_as_now(cursor: Cursor) -> None:
-    tables, there = set(), schema.first_columns(cursor)
+    tables, there = set(), schema.columns(cursor, len(KEYS))
     for merge, suffix in MERGES.items():
         old = f" {merge.value}"
         found = cursor.execute(_COLUMNS, [f"%{old}", _METRICS]).fetchall()
