@@ -1,8 +1,9 @@
 """What the tables of every storage look like once it holds a row of everything.
 
 Files and databases of users have these tables: a golden text for each provider says what they are,
-and a change of it is one of the schema. A provider's test file subclasses, gives `storage`, and
-`catalog` (a line a column, key or index), which it reads from the database itself.
+and a change of it is one of the schema. A provider's test file subclasses, gives `storage`,
+`catalog` (a line a column, key or index), which it reads from the database itself, and `again`,
+which stops the storage and starts it with or without `install`.
 """
 
 from __future__ import annotations
@@ -12,16 +13,25 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pytest
 
 from contracts import event_contract, log_contract, slow_contract
 from contracts.metrics_contract import TYPES, address, called, only
 from contracts.storage_contract import MINUTE, batch, delta, deltas_of, records, segment
+from skyfarer.base.errors import RetryableError
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed, Merge
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalog"
-DAY = "20261115"
+DAY, FOREIGN = "20261115", "20261101"
+LATER = (
+    (f"segment_{DAY}", "kind"),
+    (f"log_{DAY}", "span_id"),
+    ("instance_traffic", "properties"),
+    ("ui_template", "number"),
+)
+"""As if these had been declared only now."""
 RELATIONS = ("ServiceRelation", "ServiceInstanceRelation", "EndpointRelation")
 SIDES = ("SERVER", "CLIENT")
 MERGES = {"total": Merge.SUM, "slowest": Merge.MAX, "buckets": Merge.SUM, "ratio": Merge.SUM}
@@ -61,3 +71,27 @@ class CatalogContract:
         expected = (GOLDEN / self.golden).read_text().splitlines()
         changes = "\n".join(unified_diff(expected, found, self.golden, "found", n=0, lineterm=""))
         assert not changes, changes
+
+    def test_columns_that_a_stream_has_got_since_are_added_to_what_is_there(
+        self, storage: Any, catalog: Any, again: Any
+    ) -> None:
+        storage.apply(everything())
+        there = catalog()
+        with storage._transaction() as cursor:
+            for index in ("trace", "trace_id"):  # with which DuckDB drops no column
+                cursor.execute(f"DROP INDEX IF EXISTS segment_{DAY}_{index}")
+            for table, column in LATER:
+                cursor.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+            cursor.execute(f"CREATE TABLE log_{FOREIGN} (id TEXT, {LATER[1][1]} INTEGER)")
+        lines = [f"{table} column {column} " for table, column in LATER]
+        assert not any(line.startswith(tuple(lines)) for line in catalog())
+        with pytest.raises(RetryableError, match="has no column"):
+            again(install=False)
+        again(install=True)
+        added = [line for line in catalog() if line.startswith(tuple(lines))]
+        expected = [line for line in there if line.startswith(tuple(lines))]
+        assert sorted(added) == sorted(line.removesuffix(" NOT NULL") for line in expected)
+        assert len([line for line in catalog() if line.startswith(f"log_{FOREIGN} column")]) == 2
+        storage.apply(batch(2, 3, [segment("later", tags=["k=v"])]))
+        known = pa.chunked_array([["stored", "later"]]), pa.chunked_array([[MINUTE, MINUTE]])
+        assert set(storage.known_segments(*known)) == {"stored", "later"}

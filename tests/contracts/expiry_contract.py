@@ -134,6 +134,17 @@ LATE: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+FOREIGN: Mapping[str, str] = {
+    "metrics_sales_of_shop_20200101": "shop TEXT, amount BIGINT",
+    "metrics_sum_20261101": "id TEXT, table_name TEXT, entity_id TEXT, time_bucket BIGINT",
+    "segment_20261101": "id TEXT, table_name TEXT, segment_id TEXT, trace_id TEXT",
+    "top_n_database_statement_20261101": "id TEXT, table_name TEXT, statement TEXT",
+    "dropped_orders_20200101": "id TEXT",
+    "dropped_metrics_of_shop_20200101": "shop TEXT",
+}
+"""What others have named as we do, SkyWalking itself among them."""
+
+
 def everything(day: int) -> Analysed:
     """A batch with a row of each of LATE, of that day."""
     minute = at(day) // 60_000
@@ -276,3 +287,32 @@ class ExpiryContract(LeaseContract):
             storage.apply(of_day(TODAY, first))
         assert calls_of(storage, "Service", SHOP, OLDER, TODAY) == {TODAY: sums(3, 30, 0)}
         assert {one.day for one in storage.day_tables()} == {TODAY}
+
+    def test_tables_that_others_have_named_as_ours_stay(self, storage: Any) -> None:
+        with storage._transaction() as cursor:
+            for name, columns in FOREIGN.items():
+                cursor.execute(f"CREATE TABLE {name} ({columns})")
+        storage.apply(of_day(OLD))
+        lease, ours = held(storage), storage.day_tables()
+        assert {one.day for one in ours} == {OLD}
+        for table in ours:
+            assert storage.drop(lease, table)
+        for name in FOREIGN:
+            model, day = name[:-9], int(name[-8:])
+            kept = Kept.METRICS if model.startswith("metrics_") else Kept.RECORD
+            with pytest.raises(PermanentError, match="is no table of a day"):
+                storage.drop(lease, DayTable(model, day, kept))
+        with storage._transaction() as cursor:
+            for name in FOREIGN:
+                assert cursor.execute(f"SELECT count(*) FROM {name}").fetchall() == [(0,)]
+
+    def test_metrics_of_a_source_that_only_another_program_has_expire(self, storage: Any) -> None:
+        storage.apply(of_day(OLD))
+        name = "metrics_of_a_later_program"
+        with storage._transaction() as cursor:
+            cursor.execute(f"CREATE TABLE {name}_{OLD} AS SELECT * FROM metrics_service_{OLD}")
+        table = DayTable(name, OLD, Kept.METRICS)
+        assert table in storage.day_tables()
+        assert storage.drop(held(storage), table)
+        assert table not in storage.day_tables()
+        assert storage.expired() == {Kept.METRICS: OLD}

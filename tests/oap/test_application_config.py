@@ -108,6 +108,18 @@ def test_the_originals_variables_are_honoured() -> None:
     assert application.config(PrometheusConfig).port == 1235
 
 
+def test_how_many_services_of_postgresql_are_listed_has_the_originals_variable() -> None:
+    chosen = {"SW_STORAGE": "postgresql", "SW_DATA_SOURCE_PASSWORD": "x"}
+    ours = {"SW_STORAGE_POSTGRESQL_QUERY_MAX_SIZE": "7"}
+    for environ, expected in (
+        ({}, 5000),
+        (ours, 7),
+        ({**ours, "SW_STORAGE_MYSQL_QUERY_MAX_SIZE": "8"}, 8),
+    ):
+        config = load_application(None, chosen | environ).config(PostgreSQLConfig)
+        assert config.metadataQueryMaxSize == expected
+
+
 @pytest.mark.parametrize("selector", ["-", "", "none"])
 def test_a_module_is_turned_off_by_its_selector(selector: str) -> None:
     application = load_application(None, {"SW_TELEMETRY": selector})

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
 
 import pytest
 
@@ -27,3 +29,11 @@ class TestEmbeddedCatalog(CatalogContract):
             return [line for query in queries for (line,) in cursor.execute(query).fetchall()]
 
         return lines
+
+    @pytest.fixture
+    def again(self, storage: EmbeddedStorage, tmp_path: Path) -> Callable[[bool], None]:
+        def restart(install: bool) -> None:
+            storage.stop()
+            storage.start(tmp_path / "skyfarer.duckdb", UTC, install)
+
+        return restart

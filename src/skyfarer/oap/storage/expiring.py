@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
-from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Kept, Lease, LeaseLostError
+from skyfarer.base.errors import PermanentError
+from skyfarer.oap.core.expiry import LEASE_S_MAX, DayTable, Lease, LeaseLostError
+from skyfarer.oap.core.streams.catalog import begins, kept
 
 DAY_TABLE: Final = re.compile("([a-z][a-z0-9_]*)_([0-9]{8})")
 OUT_OF_SIGHT: Final = "dropped_"
 """Before the name of what is to go, which is renamed first: that takes no longer for a table that
 has more in it, and its space is given back when nobody sees it any more (ADR 022)."""
+First: TypeAlias = tuple[str, ...]
+"""The first columns of a table."""
 
 
-def day_table(name: str, kept_as: Callable[[str], Kept | None]) -> DayTable | None:
-    """None for what is no table of a day, or of no model that `kept_as` knows."""
+def is_ours(name: str, first: First, told: Callable[[str], First] = begins) -> bool:
+    """Whether it is a table of a day that begins as those of its model do, which is `told`."""
     found = DAY_TABLE.fullmatch(name)
-    kept = kept_as(found[1]) if found else None
-    return DayTable(found[1], int(found[2]), kept) if found and kept else None
+    return found is not None and first == told(found[1]) != ()
 
 
-def is_out_of_sight(name: str) -> bool:
+def day_table(name: str, first: First) -> DayTable | None:
+    """None for what is no table of a day, or not ours."""
+    found, ours = DAY_TABLE.fullmatch(name), is_ours(name, first)
+    how = kept(found[1]) if found and ours else None
+    return DayTable(found[1], int(found[2]), how) if found and how else None
+
+
+def name_of(table: DayTable, there: Mapping[str, First]) -> str:
+    """Whether it is `there` or not; PermanentError for one that is not ours to drop."""
+    name = f"{table.model}_{table.day:08d}"
+    if day_table(name, there.get(name, begins(table.model))) != table:
+        raise PermanentError(f"{name} is no table of a day that may be dropped")
+    return name
+
+
+def is_out_of_sight(name: str, first: First, told: Callable[[str], First] = begins) -> bool:
     rest = name.removeprefix(OUT_OF_SIGHT)
-    return rest != name and DAY_TABLE.fullmatch(rest) is not None
+    return rest != name and is_ours(rest, first, told)
 
 
 def lasts(lease: Lease, now_ms: int) -> bool:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 
 import psycopg
 import pytest
 
 from contracts.catalog_contract import CatalogContract
+from skyfarer.oap.storage.postgresql import PostgresStorage
 
 COLUMNS = """SELECT relname || ' column ' || attname || ' ' || format_type(atttypid, atttypmod)
         || coalesce(' COLLATE ' || nullif(collname, 'default'), '')
@@ -36,3 +38,11 @@ class TestPostgresCatalog(CatalogContract):
                 return [line for one in queries for (line,) in connection.execute(one).fetchall()]
 
         return lines
+
+    @pytest.fixture
+    def again(self, storage: PostgresStorage) -> Callable[[bool], None]:
+        def restart(install: bool) -> None:
+            storage.stop()
+            storage.start(UTC, install)
+
+        return restart

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from contracts.expiry_contract import (
@@ -16,7 +18,13 @@ from contracts.expiry_contract import (
 from contracts.storage_contract import batch, delta
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept
-from skyfarer.oap.storage.postgresql import PostgresStorage, schema
+from skyfarer.oap.core.streams.catalog import LASTING, MODELS
+from skyfarer.oap.core.streams.metrics import SOURCES
+from skyfarer.oap.storage.expiring import OUT_OF_SIGHT
+from skyfarer.oap.storage.postgresql import PostgresStorage, expiry, models, schema
+
+NAME_BYTES_MAX = 63
+INDEX = re.compile("CREATE INDEX IF NOT EXISTS ([a-z0-9_]+) ON")
 
 
 class TestPostgresExpiry(ExpiryContract):
@@ -91,6 +99,21 @@ def test_what_was_appended_goes_with_what_it_belongs_to(storage: PostgresStorage
 def _of_day(storage: PostgresStorage, day: int) -> set[str]:
     with storage._reading() as cursor:
         return {name for name in schema.present(cursor) if name.endswith(f"_{day}")}
+
+
+def test_the_server_cuts_no_name_off() -> None:
+    """The longest are those out of sight. Two that are cut off might be the same."""
+    days = [one for one in MODELS.values() if one.is_time_series]
+    tables = [one.of_day(OLD) for one in days]
+    tables += [f"{part}_{OLD}" for one in days for part in expiry._parts(one.name)]
+    made = [line for one in days for line in models.indexes(one, one.of_day(OLD))]
+    made += [line for one in LASTING for line in models.indexes(one, one.name)]
+    indexes = [INDEX.findall(line)[0] for line in made]
+    assert len(tables) > 2 * len(SOURCES)
+    assert len(indexes) > len(SOURCES)
+    longest = max((f"{OUT_OF_SIGHT}{one}" for one in tables), key=len)
+    assert len(longest.encode()) <= NAME_BYTES_MAX, longest
+    assert len(max(indexes, key=len).encode()) <= NAME_BYTES_MAX
 
 
 def test_a_batch_whose_table_is_dropped_under_it_is_refused_whole(

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from contracts.metrics_contract import SHOP, MetricsContract, address, aliases_of, only
 from contracts.storage_contract import BUCKET, MINUTE, TABLE, batch, delta, deltas_of
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.units import MIB
 from skyfarer.oap.core.entities import ADDRESS_ALIAS
-from skyfarer.oap.core.storage import Analysed, Deltas, Merge
+from skyfarer.oap.core.storage import KEYS_MAX, Analysed, Deltas, Merge
 from skyfarer.oap.oal.plan import COLUMN_CHARS_MAX
 from skyfarer.oap.storage.postgresql import PostgresStorage
 from skyfarer.oap.storage.postgresql.columns import ROOM, SPREAD
@@ -128,6 +129,15 @@ def test_a_table_that_is_told_often_stays_short(storage: PostgresStorage) -> Non
     assert stored(storage) == dict.fromkeys(keys, sum(range(30)))
 
 
+@pytest.mark.parametrize("told", [{"k" * 3 * MIB: 1}, {f"{n:040}": n for n in range(KEYS_MAX)}])
+def test_a_table_may_be_long(storage: PostgresStorage, told: dict[str, int]) -> None:
+    storage.apply(batch(0, 1, metrics={"Service": tables(told, KEYS_MAX)}))
+    storage.fold()
+    assert length(storage) > 2 * MIB
+    assert stored(storage) == told
+    assert compared(storage) == told
+
+
 def test_a_table_without_a_key_is_none(storage: PostgresStorage) -> None:
     for number in range(2):
         storage.apply(batch(number, number + 1, metrics={"Service": tables({}, 9)}))
@@ -219,6 +229,7 @@ def test_tables_of_the_first_schema_go_on(storage: PostgresStorage) -> None:
     with storage._transaction() as cursor:
         cursor.execute(f'ALTER TABLE metrics_service_{DAY} RENAME COLUMN "kinds >" TO "kinds max"')
         cursor.execute(f"DROP TABLE appended_service_{DAY}")
+        cursor.execute('CREATE TABLE metrics_sales_of_shop_20200101 (shop TEXT, "paid max" BIGINT)')
         cursor.execute("UPDATE schema_version SET version = 1")
     storage.stop()
     with pytest.raises(RetryableError, match="the tables are of schema 1, not yet of 4"):

@@ -195,6 +195,25 @@ def test_a_day_that_is_dropped_leaves_no_pack_behind(
     assert len(found(storage, TODAY * 100, TOMORROW * 100 + 23)) == 1
 
 
+def test_a_day_that_is_dropped_right_before_it_is_packed_is_left(storage: PostgresStorage) -> None:
+    told(storage, calls(MINUTE), calls(MINUTE + HOUR + 5))
+    storage.fold()
+    with storage._reading() as cursor:
+        (wanted,) = packing._wanted(cursor)
+    lease = held(storage)
+    for table in tables_of(storage, TODAY):
+        storage.drop(lease, table)
+    assert not storage._pack(wanted)
+
+
+def test_tables_that_others_have_named_as_ours_are_not_packed(storage: PostgresStorage) -> None:
+    with storage._transaction() as cursor:
+        cursor.execute("CREATE TABLE metrics_sales_of_shop_20200101 (shop TEXT)")
+    told(storage, calls(MINUTE), calls(MINUTE + HOUR + 5))
+    storage.fold()
+    assert storage.pack() == 1
+
+
 def test_a_table_with_too_many_rows_is_read_as_it_is(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch, at_once: None
 ) -> None:

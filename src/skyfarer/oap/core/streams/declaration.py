@@ -9,6 +9,9 @@ from typing import Final
 
 from skyfarer.oap.core.expiry import Kept
 
+COLUMNS_TOLD: Final = 2
+"""Of a table, to know that it is ours."""
+
 
 class Processor(Enum):
     """What becomes of a stream's rows on their way to storage."""
@@ -74,7 +77,8 @@ class Index:
 @dataclass(frozen=True)
 class Stream:
     """`name` is that of its table, `scope` SkyWalking's number of what it speaks of. `columns` are
-    those beside the `key`. `precisions` are those of its time buckets, where they are not what its
+    those beside the `key`; a later one is added behind them, as to the tables that are there, where
+    it may be null. `precisions` are those of its time buckets, where they are not what its
     processor has; none for what is no time series. `tag_type` names the tags that its rows, which
     have them in a column `tags`, are found by; empty where there are none."""
 
@@ -109,6 +113,11 @@ class Model:
     def of_day(self, day: int) -> str:
         """The name of the day's table."""
         return f"{self.name}_{day:08d}"
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The columns that tell its tables from those of somebody else."""
+        return tuple(column.name for column in (*self.key, *self.columns)[:COLUMNS_TOLD])
 
     def column(self, name: str) -> Column:
         """KeyError for one that it does not have."""

@@ -4,8 +4,9 @@
     expired_through    model, day: the last day of it that was dropped; rows of that day, or of an
                        older one, are refused
 
-Only tables of declared models are listed: whatever else the file has, those that are
-kept from an old version among them, is nobody's to drop. The clock of this storage is that of its
+Only tables of declared models, and of metrics of an older or a newer program, are listed, and only
+if their first columns are those of such a table: whatever else the file has, those that are kept
+from an old version among them, is nobody's to drop. The clock of this storage is that of its
 process, since it lives there.
 
 Metrics go in two transactions: they are put out of sight under the lease, by a new name, and then
@@ -24,12 +25,19 @@ from typing import Final
 import duckdb
 
 from skyfarer.base.clock import Clock
-from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DayTable, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.streams.catalog import kept
+from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.embedded import metrics, schema
-from skyfarer.oap.storage.expiring import OUT_OF_SIGHT, check, day_table, is_out_of_sight, lasts
+from skyfarer.oap.storage.expiring import (
+    OUT_OF_SIGHT,
+    check,
+    day_table,
+    is_out_of_sight,
+    lasts,
+    name_of,
+)
 from skyfarer.oap.storage.seen import Seen
 
 DDL: Final = """
@@ -59,7 +67,7 @@ class Expiry(ABC):
         return self._clock.now_ms()
 
     def day_tables(self) -> list[DayTable]:
-        found = (day_table(name, kept) for name in schema.present(self._cursor()))
+        found = (day_table(*one) for one in schema.columns(self._cursor(), COLUMNS_TOLD).items())
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -84,13 +92,12 @@ class Expiry(ABC):
         return there
 
     def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
-        name = f"{table.model}_{table.day:08d}"
-        if day_table(name, kept) != table:
-            raise PermanentError(f"{name} is no table of a day that may be dropped")
         with self._applying:
             with self._transaction() as cursor:
+                present = schema.columns(cursor, COLUMNS_TOLD)
+                name = name_of(table, present)
                 check(lease, _lease(cursor, lease.name), self.now_ms())
-                if there := name in schema.present(cursor):
+                if there := name in present:
                     cursor.execute(_leaving(table.model, name))
                 cursor.execute(
                     """INSERT INTO expired_through VALUES (?, ?)
@@ -103,7 +110,8 @@ class Expiry(ABC):
         return there
 
     def _sweep(self) -> None:
-        left = [name for name in schema.present(self._cursor()) if is_out_of_sight(name)]
+        there = schema.columns(self._cursor(), COLUMNS_TOLD)
+        left = [name for name, first in there.items() if is_out_of_sight(name, first)]
         for name in left:
             with self._transaction() as cursor:
                 cursor.execute(f"DROP TABLE IF EXISTS {name}")

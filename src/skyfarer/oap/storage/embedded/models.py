@@ -9,12 +9,14 @@ what is required elsewhere: it is so in all files that there are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 import duckdb
 
 from skyfarer.oap.core.streams import records
+from skyfarer.oap.core.streams.catalog import MODELS
 from skyfarer.oap.core.streams.declaration import Column, ColumnType, Model, model
 from skyfarer.oap.storage import ddl
 from skyfarer.oap.storage.embedded import signatures
@@ -41,11 +43,20 @@ def _lenient(strict: Model) -> Model:
 SEGMENT: Final = _lenient(model(records.SEGMENT)).beside(_SIGNATURE)
 UNSAMPLED: Final = model(records.UNSAMPLED)
 RECORD: Final = model(records.RECORD)
+_DECLARED: Final = {**MODELS, SEGMENT.name: SEGMENT}
 
 
 def create(declared: Model) -> str:
     """The table of one that is no time series."""
     return ddl.create(declared, declared.name, _TYPES)
+
+
+def lacking(there: Mapping[str, tuple[str, ...]]) -> list[tuple[str, Column]]:
+    return list(ddl.lacking(_DECLARED, there))
+
+
+def add(table: str, column: Column) -> str:
+    return ddl.add(table, column, _TYPES)
 
 
 def make(cursor: duckdb.DuckDBPyConnection, declared: Model, day: int, keyed: bool = True) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 import duckdb
 
 from skyfarer.base.errors import PermanentError, RetryableError
-from skyfarer.oap.storage.embedded import expiry, parked, schema, tasks
+from skyfarer.oap.storage.embedded import expiry, models, parked, schema, tasks
 from skyfarer.oap.storage.embedded.failures import (
     has_old_log,
     is_full,
@@ -92,8 +92,8 @@ def attach_again(connection: duckdb.DuckDBPyConnection, path: Path, row_group_ro
 
 
 def install(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Makes what is missing of the fixed tables; what is there stays as it is, but for what an
-    upgrade does to the tables of an older version."""
+    """Makes what is missing of the fixed tables, and columns of any that a stream has got since;
+    what is there stays as it is, but for what an upgrade does to the tables of an older version."""
     version = _version(cursor, path)
     cursor.begin()
     for statements in _FIXED:
@@ -101,10 +101,12 @@ def install(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
     cursor.commit()
     if version is not None and version < schema.VERSION:
         schema.upgrade(cursor, version)
+    for table, column in models.lacking(schema.columns(cursor)):
+        cursor.execute(models.add(table, column))
 
 
 def check(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """RetryableError naming a table, or the version, that `install` has not made yet."""
+    """RetryableError naming a table, a column or the version that `install` has not made yet."""
     version = _version(cursor, path)
     if missing := sorted(FIXED_TABLES - schema.present(cursor)):
         raise not_there(path, missing[0])
@@ -112,6 +114,9 @@ def check(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
         raise RetryableError(
             f"{path}: the tables are of schema {version}, not yet of {schema.VERSION}"
         )
+    if lacking := models.lacking(schema.columns(cursor)):
+        table, column = lacking[0]
+        raise RetryableError(f"{path}: {table} has no column {column.name} yet")
 
 
 def not_there(path: Path, table: str = schema.VERSION_TABLE) -> RetryableError:

@@ -37,6 +37,7 @@ V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 
 DAYS_TRIED_MAX: Final = 31
+COLUMNS_MAX: Final = 2**31 - 1
 _Read = TypeVar("_Read")
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,22 @@ CREATE TABLE IF NOT EXISTS parked_record (
 def present(cursor: duckdb.DuckDBPyConnection) -> set[str]:
     """The tables there are, those of the days included."""
     return {name for (name,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+
+
+def columns(
+    cursor: duckdb.DuckDBPyConnection, count: int = COLUMNS_MAX
+) -> dict[str, tuple[str, ...]]:
+    """The first columns of all tables there are, in order."""
+    found: dict[str, tuple[str, ...]] = {}
+    cursor.execute(
+        """SELECT table_name, column_name FROM duckdb_columns()
+        SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+        WHERE column_index <= ? ORDER BY column_index""",
+        [count],
+    )
+    for table, column in cursor.fetchall():
+        found[table] = (*found.get(table, ()), column)
+    return found
 
 
 def upgrade(cursor: duckdb.DuckDBPyConnection, version: int) -> None:

@@ -32,6 +32,8 @@ from skyfarer.oap.storage.postgresql.models import TEXT
 
 PREFIX: Final = "appended_"
 BATCH: Final = "batch"
+FIRST: Final = (BATCH, "row_count")
+"""Columns of every such table."""
 ARROW_TYPES: Final = {"text": TABLE, "bigint": pa.int64(), "double precision": pa.float64()}
 """Of accumulators, by their types in SQL."""
 WITHIN: Final = "first_minute <= %(last_minute)s AND last_minute >= %(first_minute)s"

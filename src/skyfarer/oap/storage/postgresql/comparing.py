@@ -27,6 +27,8 @@ _OF_A_SERVICE: Final = frozenset((Entity.SERVICE, Entity.INSTANCE, Entity.ENDPOI
 _OF_ONE: Final = "(entity_id = %(service)s OR starts_with(entity_id, %(service)s || '_'))"
 _IDS: Final = pa.dictionary(pa.int32(), pa.string())
 _NONE: Final = pa.schema({"entity_id": _IDS, "time_bucket": pa.int64()})
+_BLOCK_MAX: Final = 2**31 - 1
+"""What Arrow's reader of CSV counts bytes in."""
 _ARROW: Final = {"text": pa.string(), "bigint": pa.int64(), "double precision": pa.float64()}
 
 
@@ -103,7 +105,7 @@ def _not_packed(
 def _read_texts(
     cursor: Cursor, query: str, types: Mapping[str, str], asked: Mapping[str, object]
 ) -> pa.Table:
-    """As one COPY that Arrow reads by itself: texts of tables may be too long to be one row."""
+    """As one COPY that Arrow reads by itself, as one block: texts of tables may be long."""
     arrow = {name: _ARROW[declared] for name, declared in types.items()}
     with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", asked) as copy:
         text = b"".join(copy)
@@ -111,7 +113,9 @@ def _read_texts(
         return pa.schema(arrow).empty_table()
     return csv.read_csv(
         pa.BufferReader(text),
-        read_options=csv.ReadOptions(column_names=list(arrow), use_threads=False),
+        read_options=csv.ReadOptions(
+            column_names=list(arrow), use_threads=False, block_size=min(len(text), _BLOCK_MAX)
+        ),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(column_types=arrow, null_values=[""]),
     )

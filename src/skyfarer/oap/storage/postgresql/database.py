@@ -1,8 +1,9 @@
 """PostgreSQL through psycopg: a pool of connections that only read, and one that writes.
 
 A transaction is durable when COMMIT returns. Reading happens in one snapshot, with a bound on its
-time. Whoever is cut off in a transaction (a killed process, a cable, a paused node) is rolled back
-by the server, within IDLE_S, so that nobody waits for it for ever.
+time. Whoever is cut off in a transaction (a killed process, a cable, a paused node) is rolled back,
+IDLE_S later, so that nobody waits for it for ever: by the server, or, in the middle of a statement,
+by another node (`stuck`).
 
 Several OAPs may write to one database (`writes`).
 """
@@ -60,13 +61,13 @@ WRITERS_MAX: Final = 3
 PREPARED_AFTER: Final = 2
 """Times that a statement is sent before the server keeps its plan."""
 _SECOND_MS: Final = 1000
+_ALIVE: Final = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""Of the client's end of a connection; the server's has the same."""
 _CONNECTION: Final[Mapping[str, Any]] = {
     "application_name": "skyfarer",
     "connect_timeout": CONNECT_S,
     "client_encoding": "UTF8",
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
+    **_ALIVE,
     "tcp_user_timeout": IDLE_S * _SECOND_MS,
 }
 _PLANNING: Final[Mapping[str, Any]] = {"random_page_cost": 1.1, "jit": "off"}
@@ -95,12 +96,14 @@ class PostgresStorage(
         metadata_rows_max: int = METADATA_ROWS_MAX,
         read_timeout_s: float = READ_TIMEOUT_S,
         fold_s: float = FOLD_S,
+        idle_s: float = IDLE_S,
     ) -> None:
         self._conninfo = conninfo
         self._metadata_rows_max = metadata_rows_max
         self._pool_size = pool_size
         self._read_timeout_s = read_timeout_s
         self._fold_s = fold_s
+        self._idle_s = idle_s
         self._applying = threading.Lock()
         self._tables, self._seen, self._remembered = {}, Seen(), packed.Remembered()
         self._readers: _Pool | None = None
@@ -114,8 +117,8 @@ class PostgresStorage(
         self._tables, self._seen, self._aliases_read = {}, Seen(), None
         with told("connect to"):
             psycopg.connect(make_conninfo(self._conninfo, **_CONNECTION)).close()
-        self._readers = self._pool(self._pool_size, _read_only(self._read_timeout_s))
-        self._writers = self._pool(WRITERS_MAX, _writing)
+        self._readers = self._pool(self._pool_size, _read_only(self._read_timeout_s, self._idle_s))
+        self._writers = self._pool(WRITERS_MAX, _writing(self._idle_s))
         try:
             with self._transaction() as cursor:
                 if install:
@@ -221,25 +224,33 @@ def _check(connection: psycopg.Connection[Any]) -> None:
         ConnectionPool.check_connection(connection)
 
 
-def _read_only(timeout_s: float) -> Any:
+def _read_only(timeout_s: float, idle_s: float) -> Any:
     def configure(connection: psycopg.Connection[Any]) -> None:
-        _bound(connection, {"statement_timeout": int(timeout_s * _SECOND_MS), **_PLANNING})
+        settings = {"statement_timeout": int(timeout_s * _SECOND_MS), **_PLANNING}
+        _bound(connection, idle_s, settings)
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
 
     return configure
 
 
-def _writing(connection: psycopg.Connection[Any]) -> None:
-    settings = {"lock_timeout": LOCK_S * _SECOND_MS, "synchronous_commit": "on", "jit": "off"}
-    _bound(connection, settings)
-    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+def _writing(idle_s: float) -> Any:
+    def configure(connection: psycopg.Connection[Any]) -> None:
+        settings = {"lock_timeout": LOCK_S * _SECOND_MS, "synchronous_commit": "on", "jit": "off"}
+        _bound(connection, idle_s, settings)
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+    return configure
 
 
-def _bound(connection: psycopg.Connection[Any], settings: Mapping[str, object]) -> None:
+def _bound(
+    connection: psycopg.Connection[Any], idle_s: float, settings: Mapping[str, object]
+) -> None:
     connection.prepare_threshold = PREPARED_AFTER
     connection.adapters.register_dumper(str, Text)
-    idle = {"idle_in_transaction_session_timeout": IDLE_S * _SECOND_MS}
-    for name, value in {**idle, **settings}.items():
+    idle_ms = int(idle_s * _SECOND_MS)
+    alive: dict[str, object] = {f"tcp_{name}": value for name, value in _ALIVE.items()}
+    alive |= {"tcp_user_timeout": idle_ms, "idle_in_transaction_session_timeout": idle_ms}
+    for name, value in {**alive, **settings}.items():
         connection.execute("SELECT set_config(%s, %s, false)", [name, str(value)])
     connection.commit()

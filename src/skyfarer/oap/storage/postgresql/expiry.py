@@ -4,8 +4,9 @@
     expired_through    model, day: the last day of it that was dropped; rows of that day, or of an
                        older one, are refused
 
-Only tables of declared models are listed: whatever else the schema has is nobody's to
-drop. The clock is the server's. A day is dropped, and tables are made, under the same lock
+Only tables of declared models, and of metrics of an older or a newer program, are listed, and only
+if their first columns are those of such a table: whatever else the schema has is nobody's to drop.
+The clock is the server's. A day is dropped, and tables are made, under the same lock
 (`Lock.SCHEMA`): who makes a table has looked at `expired_through` under it. A batch that had seen
 its table before it was dropped finds none, is refused as a whole, and looks again.
 
@@ -21,17 +22,20 @@ from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Final
 
-from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.expiry import DROP_WAITS_S_MAX, DayTable, DroppedDayError, Kept, Lease
-from skyfarer.oap.core.streams.catalog import kept
+from skyfarer.oap.core.streams.catalog import begins, kept
+from skyfarer.oap.core.streams.declaration import COLUMNS_TOLD
 from skyfarer.oap.core.streams.metrics import PREFIX
 from skyfarer.oap.storage.expiring import (
     DAY_TABLE,
     OUT_OF_SIGHT,
+    First,
     check,
     day_table,
+    is_ours,
     is_out_of_sight,
     lasts,
+    name_of,
 )
 from skyfarer.oap.storage.postgresql import (
     appended,
@@ -76,7 +80,7 @@ class Expiry(ABC):
 
     def day_tables(self) -> list[DayTable]:
         with self._reading() as cursor:
-            found = [day_table(name, kept) for name in schema.present(cursor)]
+            found = [day_table(*one) for one in schema.columns(cursor, COLUMNS_TOLD).items()]
         return sorted(filter(None, found), key=lambda one: (one.model, one.day))
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -102,17 +106,15 @@ class Expiry(ABC):
         return there
 
     def _put_out_of_sight(self, lease: Lease, table: DayTable) -> bool:
-        name = f"{table.model}_{table.day:08d}"
-        if day_table(name, kept) != table:
-            raise PermanentError(f"{name} is no table of a day that may be dropped")
-        names = [name, *(f"{part}_{table.day:08d}" for part in _parts(table.model))]
         with self._applying:
             with self._transaction() as cursor:
                 wait_ms = int(DROP_WAITS_S_MAX / _WAITS_MAX * 1000)
                 cursor.execute(f"SET LOCAL lock_timeout = {wait_ms}")
                 schema.take(cursor, schema.Lock.SCHEMA)
-                present = schema.present(cursor)
-                for one in filter(present.__contains__, names):
+                present = schema.columns(cursor, COLUMNS_TOLD)
+                name = name_of(table, present)
+                names = [name, *(f"{part}_{table.day:08d}" for part in _parts(table.model))]
+                for one in (one for one in names if is_ours(one, present.get(one, ()), _begins)):
                     cursor.execute(f"ALTER TABLE {one} RENAME TO {OUT_OF_SIGHT}{one}")
                 packed.forget(cursor, name, 0)
                 cursor.execute(
@@ -131,8 +133,8 @@ class Expiry(ABC):
         """The server removes the files at the end, when it has given its locks back already."""
         with self._transaction() as cursor:
             schema.take(cursor, schema.Lock.SCHEMA)
-            for name in schema.present(cursor):
-                if is_out_of_sight(name):
+            for name, first in schema.columns(cursor, COLUMNS_TOLD).items():
+                if is_out_of_sight(name, first, _begins):
                     cursor.execute(f"DROP TABLE {name}")
 
     def expired(self) -> Mapping[Kept, int]:
@@ -177,3 +179,10 @@ def _parts(model: str) -> tuple[str, ...]:
     if model.startswith(PREFIX):
         return (appended.appended_to(model),)
     return _PARTS.get(model, ())
+
+
+def _begins(model: str) -> First:
+    """Of parts too."""
+    if model.startswith(appended.PREFIX):
+        return appended.FIRST
+    return segments.DATA_FIRST if model == segments.DATA else begins(model)

@@ -34,6 +34,7 @@ from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.gathering import gathered, removed
 from skyfarer.oap.storage.postgresql.metrics import Wide, stored_columns
 from skyfarer.oap.storage.postgresql.packing import Packing
+from skyfarer.oap.storage.postgresql.stuck import end_stuck
 from skyfarer.oap.storage.postgresql.taking import take_in
 
 FOLD_S: Final = 10.0
@@ -51,6 +52,7 @@ class Folding(Packing, ABC):
     """A thread of its own from `_start_folding` to `_stop_folding`."""
 
     _fold_s: float  # between two turns
+    _idle_s: float  # of whoever stands still with a lock
     _appended: dict[str, int]  # rows that this node has brought and nobody has folded, by table
     _counting: threading.Lock  # of `_appended`
     _fold_wanted: threading.Event
@@ -157,6 +159,8 @@ class Folding(Packing, ABC):
             if ends.is_set():
                 return
             try:
+                with self._alone() as cursor:
+                    end_stuck(cursor, self._idle_s)
                 self.fold()
                 self.pack()
                 failing = False

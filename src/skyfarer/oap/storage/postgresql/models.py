@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from skyfarer.oap.core.streams import records
-from skyfarer.oap.core.streams.declaration import ColumnType, Index, Model, model
+from skyfarer.oap.core.streams.declaration import Column, ColumnType, Index, Model, model
 from skyfarer.oap.storage import ddl
 from skyfarer.oap.storage.postgresql.copying import COLLATED
 
@@ -39,6 +39,10 @@ def statements(declared: Model, table: str, keyed: bool = True, options: str = "
     """`options` are those of a table's storage."""
     made = ddl.create(declared, table, _TYPES, keyed)
     return [f"{made}{options}", *indexes(declared, table)]
+
+
+def add(table: str, column: Column) -> str:
+    return ddl.add(table, column, _TYPES)
 
 
 def indexes(declared: Model, table: str) -> list[str]:

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from itertools import starmap
 from typing import Final, NamedTuple
 
 from psycopg.errors import UndefinedTable
@@ -79,7 +80,7 @@ class Packing(ABC):
 def _wanted(cursor: Cursor) -> Iterator[Wanted]:
     """What is over and not packed, or not so far, the newest first."""
     days: dict[str, list[int]] = {}
-    for model, day in filter(None, map(_split, schema.present(cursor))):
+    for model, day in filter(None, starmap(_split, schema.columns(cursor, len(KEYS)).items())):
         days.setdefault(model, []).append(day)
     minutes = _newest_minutes(cursor, {model: max(some) for model, some in days.items()})
     cursor.execute("SELECT table_name, digits, min(through) FROM packed_metrics GROUP BY 1, 2")
@@ -90,8 +91,8 @@ def _wanted(cursor: Cursor) -> Iterator[Wanted]:
             yield one
 
 
-def _split(table: str) -> tuple[str, int] | None:
-    found = _TABLE.fullmatch(table)
+def _split(table: str, first: tuple[str, ...]) -> tuple[str, int] | None:
+    found = _TABLE.fullmatch(table) if first == KEYS else None
     return (found[1], int(found[2])) if found else None
 
 
@@ -122,9 +123,10 @@ def _over(model: str, days: list[int], newest_minute: int) -> Iterator[Wanted]:
 
 
 def _packed(cursor: Cursor, wanted: Wanted) -> bool:
-    """False for too many rows."""
+    """False for too many rows, and for none: its day has expired."""
     table, digits, through = wanted
-    columns = stored_columns(cursor, table)
+    if not (columns := stored_columns(cursor, table)):
+        return False
     types = {name: columns[name] for name in KEYS}
     types |= {name: of_type for name, of_type in columns.items() if of_type in _NUMBERS}
     first = packed.first_bucket(table, digits)

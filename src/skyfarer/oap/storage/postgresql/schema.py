@@ -22,7 +22,7 @@ from typing import Final
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.streams.catalog import LASTING
 from skyfarer.oap.core.time_bucket import day_of
-from skyfarer.oap.storage.postgresql import models
+from skyfarer.oap.storage.postgresql import models, segments
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.models import TEXT
 
@@ -31,6 +31,8 @@ VERSION: Final = 4
 ones: its programs would change rows and leave what is packed of them as it was. 3 had no bundles:
 its programs would take them for rows."""
 SECOND_MAX: Final = 9999_12_31_23_59_59
+COLUMNS_MAX: Final = 1600
+"""Of a table, says PostgreSQL."""
 _MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
 
@@ -70,11 +72,13 @@ CREATE TABLE IF NOT EXISTS parked_record (
 def install(
     cursor: Cursor, statements: Iterable[str], upgrade: Callable[[Cursor, int], None]
 ) -> None:
-    """Makes what is missing of the fixed tables; what is there stays as it is, but for what
-    `upgrade` does to the tables of an older version."""
+    """Makes what is missing of the fixed tables, and columns of any that a stream has got since;
+    what is there stays as it is, but for what `upgrade` does to the tables of an older version."""
     take(cursor, Lock.SCHEMA)
     cursor.execute(VERSION_TABLE)
     version = check_version(cursor)
+    for table, column in segments.lacking(columns(cursor)):  # before there are indexes of them
+        cursor.execute(models.add(table, column))
     for statement in statements:
         cursor.execute(statement, binary=False)  # there may be several in one text
     cursor.execute(
@@ -87,12 +91,15 @@ def install(
 
 
 def check(cursor: Cursor, statements: Iterable[str]) -> None:
-    """RetryableError naming a table, or the version, that `install` has not made yet."""
+    """RetryableError naming a table, a column or the version that `install` has not made yet."""
     named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
     if missing := sorted(named - present(cursor)):
         raise RetryableError(f"table:{missing[0]} does not exist")
     if (version := check_version(cursor)) is None or version < VERSION:
         raise RetryableError(f"the tables are of schema {version}, not yet of {VERSION}")
+    if lacking := segments.lacking(columns(cursor)):
+        table, column = lacking[0]
+        raise RetryableError(f"{table} has no column {column.name} yet")
 
 
 def check_version(cursor: Cursor) -> int | None:
@@ -114,6 +121,20 @@ def present(cursor: Cursor) -> set[str]:
         WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
     )
     return {name for (name,) in cursor.fetchall()}
+
+
+def columns(cursor: Cursor, count: int = COLUMNS_MAX) -> dict[str, tuple[str, ...]]:
+    """The first columns of all tables there are, in order."""
+    found: dict[str, tuple[str, ...]] = {}
+    cursor.execute(
+        """SELECT relname, attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+        AND attnum BETWEEN 1 AND %s AND NOT attisdropped ORDER BY attnum""",
+        [count],
+    )
+    for table, column in cursor.fetchall():
+        found[table] = (*found.get(table, ()), column)
+    return found
 
 
 def day_tables(cursor: Cursor, name: str, between: tuple[int, int] | None = None) -> list[str]:

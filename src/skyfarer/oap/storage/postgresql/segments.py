@@ -17,7 +17,7 @@ with every segment that has the same trace as thousands of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -29,8 +29,10 @@ from psycopg import errors
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core.storage import StoredMeanwhileError
+from skyfarer.oap.core.streams.catalog import MODELS
 from skyfarer.oap.core.streams.declaration import Column, ColumnType, model
 from skyfarer.oap.core.streams.records import SEGMENT
+from skyfarer.oap.storage import ddl
 from skyfarer.oap.storage.entities import names
 from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import copying, models
@@ -50,6 +52,7 @@ _DATA: Final = replace(
     columns=(Column("data", ColumnType.BINARY, required=False),),
     indexes=(),
 )
+DATA_FIRST: Final = _DATA.first
 _KEPT: Final = ("segment_id", "trace_id", "start_time", "latency", "is_error", "kind", "tags")
 
 
@@ -60,6 +63,11 @@ def tables(day: int) -> dict[str, list[str]]:
         *models.statements(_DATA, _DATA.of_day(day)),
     ]
     return {_DATA.of_day(day): data} | models.of_day(_SEGMENT, day)
+
+
+def lacking(there: Mapping[str, tuple[str, ...]]) -> list[tuple[str, Column]]:
+    """What tables lack of any stream, of segments as they are here."""
+    return list(ddl.lacking({**MODELS, NAME: _SEGMENT, DATA: _DATA}, there))
 
 
 def data_of(table: str) -> str:

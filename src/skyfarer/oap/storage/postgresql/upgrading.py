@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.core.streams.metrics import PREFIX
-from skyfarer.oap.storage.postgresql import appended, columnar, metrics, models, tables
+from skyfarer.oap.storage.postgresql import appended, columnar, metrics, models, schema, tables
 from skyfarer.oap.storage.postgresql.appended import BATCH
-from skyfarer.oap.storage.postgresql.columns import BOUND, MERGES, Column, split
+from skyfarer.oap.storage.postgresql.columns import BOUND, KEYS, MERGES, Column, split
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
 _COLUMNS: Final = """SELECT relname, attname FROM pg_class LEFT JOIN pg_attribute
@@ -37,10 +37,11 @@ def upgrade(cursor: Cursor, version: int) -> None:
 
 
 def _name_as_now(cursor: Cursor) -> None:
-    tables = set()
+    tables, there = set(), schema.columns(cursor, len(KEYS))
     for merge, suffix in MERGES.items():
         old = f" {merge.value}"
-        for table, column in cursor.execute(_COLUMNS, [f"%{old}", _METRICS]).fetchall():
+        found = cursor.execute(_COLUMNS, [f"%{old}", _METRICS]).fetchall()
+        for table, column in (one for one in found if there[one[0]] == KEYS):
             tables.add(table)
             if column is not None:
                 new = f"{column.removesuffix(old)}{suffix}"
