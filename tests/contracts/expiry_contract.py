@@ -78,6 +78,16 @@ class LeaseContract:
         assert held(tables, "b").epoch == first.epoch + 1
         assert tables.take_lease(LEASE, "a", SHORT_S) is None
 
+    def test_c04_the_newest_lease_is_told_to_all_and_after_its_end_too(self, tables: Any) -> None:
+        assert tables.last_lease(LEASE) is None
+        first = held(tables, "a", SHORT_S)
+        assert tables.last_lease(LEASE) == first
+        outlast(tables, first)
+        assert tables.take_lease("another", "b", SHORT_S) is not None
+        assert tables.last_lease(LEASE) == first
+        newest = held(tables, "b")
+        assert tables.last_lease(LEASE) == newest
+
     def test_c04_a_drop_under_a_lease_that_another_has_taken_is_refused(self, tables: Any) -> None:
         paused = held(tables, "a", SHORT_S)
         outlast(tables, paused)

@@ -9,9 +9,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, timedelta, timezone
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pytest
 
 from contracts.storage_contract import BUCKET, MINUTE, batch, delta, segment
 from skyfarer.base.errors import PermanentError
@@ -38,6 +41,20 @@ def at_once(*work: Callable[[], Any]) -> list[Any]:
 
 class SharedContract:
     needs: ClassVar = Capability.SEVERAL_NODES
+
+    @pytest.mark.parametrize("install", [True, False])
+    @pytest.mark.parametrize("zone", [ZoneInfo("Europe/London"), timezone(timedelta(hours=9))])
+    def test_a_node_of_another_zone_is_refused_before_it_takes_days_for_others(
+        self, storage: Any, other: Any, zone: Any, install: bool
+    ) -> None:
+        """The tables are of UTC."""
+        other.stop()
+        with pytest.raises(PermanentError, match=r"are of the zone UTC, .* start it with TZ=UTC,"):
+            other.start(zone, install)
+        for same in (ZoneInfo("Africa/Abidjan"), timezone(timedelta(0), "GMT"), UTC):
+            other.start(same, install)
+            assert other.day_tables() == storage.day_tables()
+            other.stop()
 
     def test_a_batch_that_is_sent_twice_at_once_is_stored_once(
         self, storage: Any, other: Any

@@ -35,6 +35,9 @@ class MemoryTables:
         self._leases[name] = Lease(name, holder, epoch, now_ms + int(seconds * 1000))
         return self._leases[name]
 
+    def last_lease(self, name: str) -> Lease | None:
+        return self._leases.get(name)
+
     def drop(self, lease: Lease, table: DayTable) -> bool:
         last = self._leases.get(lease.name)
         if last is None or (last.holder, last.epoch) != (lease.holder, lease.epoch):

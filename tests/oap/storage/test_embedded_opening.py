@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import duckdb
 import pytest
@@ -72,6 +73,37 @@ def test_a_file_of_a_newer_program_stays_as_it_is(path: Path, install: bool) -> 
         EmbeddedStorage().start(path, UTC, install)
     assert path.read_bytes() == before
     assert tables(path) == {"schema_version"}
+
+
+@pytest.mark.parametrize("install", [True, False])
+def test_a_file_of_another_zone_is_refused_and_stays_as_it_is(path: Path, install: bool) -> None:
+    installed(path)
+    before = path.read_bytes()
+    with pytest.raises(PermanentError, match=r"are of the zone UTC, .* is Asia/Tokyo: start it"):
+        EmbeddedStorage().start(path, ZoneInfo("Asia/Tokyo"), install)
+    assert path.read_bytes() == before
+    installed(path)
+
+
+def test_a_file_of_a_zone_that_the_machine_does_not_know_is_refused(path: Path) -> None:
+    installed(path)
+    make(path, "UPDATE server_zone SET name = 'Nowhere/At_All'")
+    with pytest.raises(PermanentError, match="Nowhere/At_All, which this machine does not know"):
+        EmbeddedStorage().start(path, UTC)
+
+
+def test_a_file_of_an_older_program_is_given_the_zone_of_who_opens_it(path: Path) -> None:
+    installed(path)
+    make(path, "DROP TABLE server_zone")
+    storage = EmbeddedStorage()
+    with pytest.raises(RetryableError, match="table:server_zone does not exist"):
+        storage.start(path, ZoneInfo("Asia/Tokyo"), install=False)
+    storage.start(path, ZoneInfo("Asia/Tokyo"))
+    storage.stop()
+    with pytest.raises(PermanentError, match="are of the zone Asia/Tokyo"):
+        installed(path)
+    make(path, "UPDATE server_zone SET name = 'UTC'")
+    installed(path)
 
 
 def test_tables_are_made_together_or_not_at_all(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 A period is one run of each, in any order, at one moment: shorter than a lease. Before each run
 something has expired, so that whoever believes that it is its turn, and is let, deletes. If one
-has, the others find at their next look that everything is gone.
+has, all find at their next look that everything is gone.
 """
 
 from __future__ import annotations
@@ -56,6 +56,12 @@ class Deleting(Protocol):
     def deletes(self) -> bool:
         """One run; whether it has dropped anything."""
 
+    def looks(self) -> None:
+        """That there is nothing left that has expired."""
+
+    def alarmed(self) -> bool:
+        """Whether its health says that nothing is deleted."""
+
 
 class Ours:
     """A node as it is."""
@@ -71,6 +77,12 @@ class Ours:
 
     def deletes(self) -> bool:
         return bool(self.keeper.run().dropped)
+
+    def looks(self) -> None:
+        self.sight.saw(self.keeper.planned())
+
+    def alarmed(self) -> bool:
+        return bool(self.sight.ailment())
 
 
 class Original:
@@ -88,6 +100,12 @@ class Original:
         going = plan(self._tables.day_tables(), DAYS, now_ms, now_ms).going
         self._tables.present -= set(going)
         return bool(going)
+
+    def looks(self) -> None:
+        return
+
+    def alarmed(self) -> bool:
+        return False
 
     def ordered(self, nodes: list[Node]) -> list[Node]:
         return nodes
@@ -111,6 +129,9 @@ class Cluster:
         self.lists = [Told() for _ in self.names]
         self.nodes = [made(f"node-{n}", told, self.tables) for n, told in enumerate(self.lists)]
         self.paused: set[int] = set()
+        self.alarms = 0
+        self.by_name = sorted(range(size), key=lambda n: Node(*self.names[n]).name)
+        self._ran = set(range(size))
         self._numbers = count()
 
     def seen_by(self, number: int, others: Sequence[int]) -> list[Node]:
@@ -126,18 +147,22 @@ class Cluster:
             self.lists[number].listed = self.seen_by(number, alive)
 
     def period(self) -> set[int]:
-        """Who has deleted."""
+        """Who has deleted. Alarms are counted where they are worst, right before the runs, of
+        nodes that were not paused in the period before."""
         self.clock.seconds += PERIOD_S
         order = [n for n in range(len(self.nodes)) if n not in self.paused]
+        self.alarms += sum(self.nodes[n].alarmed() for n in self._ran.intersection(order))
+        self._ran = set(order)
         self.random.shuffle(order)
         deleters = {number for number in order if self._deletes(number)}
         if deleters:
             self.tables.present = set(LIVE)
             for number in order:
-                assert not self.nodes[number].deletes()
+                self.nodes[number].looks()
         return deleters
 
     def _deletes(self, number: int) -> bool:
-        model = f"model_{next(self._numbers)}"
-        self.tables.present.add(DayTable(model, EXPIRED, Kept.RECORD))
+        if self.tables.present == set(LIVE):
+            model = f"model_{next(self._numbers)}"
+            self.tables.present.add(DayTable(model, EXPIRED, Kept.RECORD))
         return self.nodes[number].deletes()

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import skyfarer.queue
+from third_parties import faketime
 
 ROOM = Path(skyfarer.queue.__file__).parent
 FORBIDDEN = {
@@ -175,19 +176,12 @@ def lived(
     clock.write_text(jumps[0])
     environment = os.environ | {"TZ": zone}
     if fake:
-        environment |= {"FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
-        environment |= {"LD_PRELOAD": faketime_library(), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        environment |= faketime.changes(clock)
     command = [sys.executable, "-c", life, str(directory / "queue"), str(clock), *jumps]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result: dict[str, list[float]] = json.loads(done.stdout)
     return result
-
-
-def faketime_library() -> str:
-    """As the wrapper of the Debian package sets it for its children."""
-    command = ["faketime", "-f", "+0d", "printenv", "LD_PRELOAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])

@@ -106,6 +106,9 @@ class DayTables(Protocol):
         before the storage's clock was set back, and counts as expired.
         """
 
+    def last_lease(self, name: str) -> Lease | None:
+        """The newest of that name, expired or not; None when nobody has ever taken it."""
+
     def drop(self, lease: Lease, table: DayTable) -> bool:
         """Drop it, and note that its model begins after that day, in one transaction.
 

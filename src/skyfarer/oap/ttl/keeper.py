@@ -3,7 +3,8 @@
 One run:
 
     look       list the tables and plan by both clocks; nothing expired: done
-    turn       this node is in the list of nodes, and first (`turns`); asked before each table
+    turn       this node is in the list of nodes, and first, or it had the lease last, or nothing
+               goes for too long (`turns`); asked before each table
     lease      storage gives it to one at a time; renewed before each table
     drop       model by model, oldest day first; what fails is counted, and the next model follows
     look again on every node, whatever happened: ages, and the alarm
@@ -125,7 +126,10 @@ class Keeper:
 
     def not_my_turn(self) -> str:
         """Why another node would delete, in a sentence; empty when it is this one."""
-        return not_my_turn(self._coordinator.nodes(), self._sight.periods_overdue())
+        last = self._tables.last_lease(LEASE)
+        had_lease_last = last is not None and last.holder == self._settings.holder
+        overdue = self._sight.periods_overdue()
+        return not_my_turn(self._coordinator.nodes(), overdue, had_lease_last)
 
     def run(self, force: bool = False) -> Run:
         """Once, under all the rules. `force` lifts the bound of one run, and that data must confirm

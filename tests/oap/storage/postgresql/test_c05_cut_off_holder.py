@@ -35,7 +35,7 @@ class Halting:
         self._storage, self._before, self._after = storage, before, after
         self.halts, self.goes_on = threading.Event(), threading.Event()
         self.now_ms, self.day_tables = storage.now_ms, storage.day_tables
-        self.take_lease = storage.take_lease
+        self.take_lease, self.last_lease = storage.take_lease, storage.last_lease
         self.drops = 0
 
     def drop(self, lease: Lease, table: DayTable) -> bool:

@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC
 from pathlib import Path
 
@@ -124,6 +125,41 @@ def test_no_init_waits_for_the_tables_of_others_and_goes_on_with_them(
     reader = node.modules._running["storage"].service(Reader)  # type: ignore[type-abstract]
     assert reader.services(None) == []
     node.modules.stop(WITHIN_S)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    def is_in(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    yield is_in
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("mode", [RunningMode.DEFAULT, RunningMode.INIT, RunningMode.NO_INIT])
+def test_of_two_nodes_of_different_zones_the_second_does_not_start(
+    mode: RunningMode,
+    tmp_path: Path,
+    provided: Callable[[], Provider],
+    here: Callable[[str], None],
+) -> None:
+    here("Asia/Tokyo")
+    Node(tmp_path, provided(), RunningMode.INIT).modules.install()
+    for zone in ("Asia/Seoul", "UTC"):
+        here(zone)
+        node = Node(tmp_path, provided(), mode)
+        try:
+            (node.modules.install if mode is RunningMode.INIT else node.modules.start)()
+        except PermanentError as error:
+            assert zone == "UTC"
+            assert "are of the zone Asia/Tokyo, and this node's zone is UTC: start it with" in (
+                str(error)
+            )
+        else:
+            assert zone == "Asia/Seoul", "its clocks show the same"
+        node.modules.stop(WITHIN_S)
 
 
 def test_who_waits_for_tables_can_be_ended(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 
 from skyfarer.base.clock import Clock, SystemClock
@@ -18,6 +18,7 @@ from skyfarer.oap.boot.settings import CoreConfig
 from skyfarer.oap.core.cluster import Coordinator
 from skyfarer.oap.core.modes import RunningMode
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
+from skyfarer.oap.core.zone import local_zone
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -96,9 +97,9 @@ class CoreProvider(Provider):
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         registry = Registry(table.OAP)
         ProcessMetrics().register(registry)
-        zone = datetime.now().astimezone().tzinfo or UTC
+        clock = SystemClock()
         self.node = Node(
-            *(self._config, registry, Health(), SystemClock(), zone, directory),
+            *(self._config, registry, Health(), clock, local_zone(clock.now_ms()), directory),
             fail=self.fate.fail,
             ending=self.fate.ending,
             mode=self.mode,

@@ -91,7 +91,8 @@ class EmbeddedStorage(
             with told("open"):
                 opening.attach(connection, path, self._row_group_rows, install)
                 cursor = connection.cursor().execute(opening.USE)
-                (opening.install if install else opening.check)(cursor, path)
+                look = opening.install if install else opening.check
+                look(cursor, path, zone, self._clock.now_ms())
                 self._tables, self._seen, self._known, self._ended = {}, Seen(), Known(), []
                 self._expired = expiry.read_expired(cursor)
         except BaseException:

@@ -86,6 +86,9 @@ class Expiry(ABC):
             )
             return lease
 
+    def last_lease(self, name: str) -> Lease | None:
+        return _lease(self._cursor(), name)
+
     def drop(self, lease: Lease, table: DayTable) -> bool:
         there = self._put_out_of_sight(lease, table)
         self._sweep()

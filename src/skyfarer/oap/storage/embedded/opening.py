@@ -1,7 +1,7 @@
 """Opens the file, and makes the tables that are there from the beginning, or looks for them.
 
-The version is read before anything is written: a file of a newer program stays as it is. What is
-missing is made in one transaction.
+Version and zone are read before anything is written: a file of a newer program stays as it is, and
+so does one of another zone. What is missing is made in one transaction.
 
 A checkpoint takes the log into the file, syncs the file and removes the log, but does not sync the
 directory: after a power cut a log may be back that the file has long taken in, and DuckDB refuses
@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import logging
 import re
+from datetime import tzinfo
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
 from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.oap.core.zone import check_zone, name_of
 from skyfarer.oap.storage.embedded import expiry, models, parked, schema, tasks
 from skyfarer.oap.storage.embedded.failures import (
     has_old_log,
@@ -91,13 +93,18 @@ def attach_again(connection: duckdb.DuckDBPyConnection, path: Path, row_group_ro
         raise RetryableError(str(error)) from error
 
 
-def install(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+def install(cursor: duckdb.DuckDBPyConnection, path: Path, zone: tzinfo, now_ms: int) -> None:
     """Makes what is missing of the fixed tables, and columns of any that a stream has got since;
-    what is there stays as it is, but for what an upgrade does to the tables of an older version."""
+    what is there stays as it is, but for what an upgrade does to the tables of an older version.
+    A file without a zone is given this one."""
     version = _version(cursor, path)
+    _check_zone(cursor, zone, now_ms)
     cursor.begin()
     for statements in _FIXED:
         cursor.execute(statements)
+    cursor.execute(
+        "INSERT INTO server_zone SELECT ? WHERE NOT EXISTS (FROM server_zone)", [name_of(zone)]
+    )
     cursor.commit()
     if version is not None and version < schema.VERSION:
         schema.upgrade(cursor, version)
@@ -105,7 +112,7 @@ def install(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
         cursor.execute(models.add(table, column))
 
 
-def check(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+def check(cursor: duckdb.DuckDBPyConnection, path: Path, zone: tzinfo, now_ms: int) -> None:
     """RetryableError naming a table, a column or the version that `install` has not made yet."""
     version = _version(cursor, path)
     if missing := sorted(FIXED_TABLES - schema.present(cursor)):
@@ -117,10 +124,17 @@ def check(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
     if lacking := models.lacking(schema.columns(cursor)):
         table, column = lacking[0]
         raise RetryableError(f"{path}: {table} has no column {column.name} yet")
+    _check_zone(cursor, zone, now_ms)
 
 
 def not_there(path: Path, table: str = schema.VERSION_TABLE) -> RetryableError:
     return RetryableError(f"{path}: table:{table} does not exist")
+
+
+def _check_zone(cursor: duckdb.DuckDBPyConnection, zone: tzinfo, now_ms: int) -> None:
+    if schema.ZONE_TABLE in schema.present(cursor):
+        for (name,) in cursor.execute(f"SELECT name FROM {schema.ZONE_TABLE}").fetchall():
+            check_zone(name, zone, now_ms)
 
 
 def _version(cursor: duckdb.DuckDBPyConnection, path: Path) -> int | None:

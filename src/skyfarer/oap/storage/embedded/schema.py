@@ -33,6 +33,7 @@ VERSION = 6
 OLD = "old_v2_"
 SECOND_MAX = 9999_12_31_23_59_59
 VERSION_TABLE = "schema_version"
+ZONE_TABLE = "server_zone"
 V3_SEGMENT = 1
 """wire.rpc.Kind.SEGMENT, the only kind of version 1."""
 
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 FIXED = f"""
 CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY);
 INSERT INTO schema_version SELECT {VERSION} WHERE NOT EXISTS (FROM schema_version);
+CREATE TABLE IF NOT EXISTS server_zone (name VARCHAR PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS source_offset (
     partition VARCHAR PRIMARY KEY, next_sequence BIGINT NOT NULL, delivered BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_dropped (

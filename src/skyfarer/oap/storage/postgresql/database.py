@@ -122,9 +122,9 @@ class PostgresStorage(
         try:
             with self._transaction() as cursor:
                 if install:
-                    schema.install(cursor, _FIXED, upgrade)
+                    schema.install(cursor, _FIXED, upgrade, zone)
                 else:
-                    schema.check(cursor, _FIXED)
+                    schema.check(cursor, _FIXED, zone)
         except BaseException:
             self.stop()
             raise

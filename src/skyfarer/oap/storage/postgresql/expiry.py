@@ -100,6 +100,10 @@ class Expiry(ABC):
             )
             return lease
 
+    def last_lease(self, name: str) -> Lease | None:
+        with self._reading() as cursor:
+            return _lease(cursor, name, lock="")
+
     def drop(self, lease: Lease, table: DayTable) -> bool:
         there = self._put_out_of_sight(lease, table)
         self._sweep()
@@ -167,9 +171,9 @@ def _now_ms(cursor: Cursor) -> int:
     return int(cursor.execute(f"SELECT {_NOW_MS}").fetchall()[0][0])
 
 
-def _lease(cursor: Cursor, name: str) -> Lease | None:
+def _lease(cursor: Cursor, name: str, lock: str = "FOR UPDATE") -> Lease | None:
     """Locked: who would take it over waits for the end of this transaction."""
-    query = "SELECT name, holder, epoch, expires_ms FROM lease WHERE name = %s FOR UPDATE"
+    query = f"SELECT name, holder, epoch, expires_ms FROM lease WHERE name = %s {lock}"
     rows = cursor.execute(query, [name]).fetchall()
     return Lease(*rows[0]) if rows else None
 

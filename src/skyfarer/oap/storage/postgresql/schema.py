@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from datetime import tzinfo
 from enum import IntEnum
 from typing import Final
 
 from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.streams.catalog import LASTING
 from skyfarer.oap.core.time_bucket import day_of
+from skyfarer.oap.core.zone import check_zone, name_of
 from skyfarer.oap.storage.postgresql import models, segments
 from skyfarer.oap.storage.postgresql.copying import Cursor
 from skyfarer.oap.storage.postgresql.models import TEXT
@@ -58,6 +60,7 @@ def try_to_take(cursor: Cursor, lock: Lock) -> bool:
 
 VERSION_TABLE: Final = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
 FIXED: Final = f"""
+CREATE TABLE IF NOT EXISTS server_zone (name {TEXT} PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS source_offset (
     partition {TEXT} PRIMARY KEY, next_sequence BIGINT NOT NULL, delivered BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_dropped (
@@ -70,10 +73,14 @@ CREATE TABLE IF NOT EXISTS parked_record (
 
 
 def install(
-    cursor: Cursor, statements: Iterable[str], upgrade: Callable[[Cursor, int], None]
+    cursor: Cursor,
+    statements: Iterable[str],
+    upgrade: Callable[[Cursor, int], None],
+    zone: tzinfo,
 ) -> None:
     """Makes what is missing of the fixed tables, and columns of any that a stream has got since;
-    what is there stays as it is, but for what `upgrade` does to the tables of an older version."""
+    what is there stays as it is, but for what `upgrade` does to the tables of an older version. A
+    database without a zone is given this one."""
     take(cursor, Lock.SCHEMA)
     cursor.execute(VERSION_TABLE)
     version = check_version(cursor)
@@ -81,6 +88,11 @@ def install(
         cursor.execute(models.add(table, column))
     for statement in statements:
         cursor.execute(statement, binary=False)  # there may be several in one text
+    cursor.execute(
+        "INSERT INTO server_zone SELECT %s WHERE NOT EXISTS (SELECT FROM server_zone)",
+        [name_of(zone)],
+    )
+    _check_zone(cursor, zone)
     cursor.execute(
         f"""INSERT INTO schema_version SELECT {VERSION}
         WHERE NOT EXISTS (SELECT FROM schema_version)"""
@@ -90,7 +102,7 @@ def install(
         cursor.execute(f"UPDATE schema_version SET version = {VERSION}")
 
 
-def check(cursor: Cursor, statements: Iterable[str]) -> None:
+def check(cursor: Cursor, statements: Iterable[str], zone: tzinfo) -> None:
     """RetryableError naming a table, a column or the version that `install` has not made yet."""
     named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
     if missing := sorted(named - present(cursor)):
@@ -100,6 +112,13 @@ def check(cursor: Cursor, statements: Iterable[str]) -> None:
     if lacking := segments.lacking(columns(cursor)):
         table, column = lacking[0]
         raise RetryableError(f"{table} has no column {column.name} yet")
+    _check_zone(cursor, zone)
+
+
+def _check_zone(cursor: Cursor, zone: tzinfo) -> None:
+    cursor.execute("SELECT name, extract(epoch FROM now())::bigint * 1000 FROM server_zone")
+    for name, now_ms in cursor.fetchall():
+        check_zone(name, zone, now_ms)
 
 
 def check_version(cursor: Cursor) -> int | None:
