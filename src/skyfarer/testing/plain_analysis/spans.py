@@ -57,4 +57,5 @@ def java_number(text: str, bits: int) -> int | None:
 
 
 def blank(text: str) -> bool:
-    return not text.strip()
+    """As Java trims: of the spaces of other scripts each is a character like any."""
+    return not text.strip(_JAVA_SPACE)
