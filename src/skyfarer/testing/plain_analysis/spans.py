@@ -17,10 +17,14 @@ def minute(span: SpanObject) -> int:
 
 
 def latency(span: SpanObject) -> int:
-    """In milliseconds. One that no 32-bit number holds is the nearest that is one: the original's
-    would come back as any number, even a negative one."""
-    exact = span.endTime - span.startTime
-    return max(-LATENCY_MS_MAX - 1, min(LATENCY_MS_MAX, exact))
+    """In milliseconds."""
+    return within(span.endTime - span.startTime)
+
+
+def within(latency_ms: float) -> int:
+    """One that no 32-bit number holds is the nearest that is one: the original's would come back as
+    any number, even a negative one."""
+    return int(max(-LATENCY_MS_MAX - 1, min(LATENCY_MS_MAX, latency_ms)))
 
 
 def tag_map(span: SpanObject) -> dict[str, str]:
