@@ -29,6 +29,16 @@ class TraceContract:
         expected = SegmentBrief("c", "t", SHOP, instance, endpoint, NOON, 12, False)
         assert trace[0].brief == expected
 
+    def test_names_of_every_kind_have_the_ids_of_the_protocol(self, storage: Any) -> None:
+        blank = ["", " ", "\t\n", "\x00", "\x01\x1f"]
+        names = [*blank, "\u2003", " \xa0", "é", " é", "\x7f", "a", "'", "x" * 99, "\x00a"]
+        rows = [segment(f"s{n:02}", service=name, endpoint=name) for n, name in enumerate(names)]
+        storage.apply(batch(0, 1, rows))
+        page = storage.traces(TraceCondition(), TraceOrder.START_TIME, 0, 99)
+        expected = [(made := ids.service_id(name), ids.endpoint_id(made, name)) for name in names]
+        assert [(one.service_id, one.endpoint_id) for one in page] == expected
+        assert found(storage, service_id=ids.service_id("")) == [f"s{n:02}" for n in range(5)]
+
     def test_a_trace_nobody_sent_has_no_segments(self, storage: Any) -> None:
         assert storage.trace("t", 10, 1000) == []
         storage.apply(batch(0, 1, [segment("a")]))

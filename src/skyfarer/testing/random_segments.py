@@ -3,7 +3,7 @@
 Names, addresses and tags come from small pools, so that segments meet: they call each other, share
 entities and minutes, and use addresses that are gateways or stand for somebody. Beside the usual
 there is what breaks analysis: missing names, kinds from newer agents, numbers that are none, tags
-that come twice, spans that end before they start.
+that come twice or are too many, spans that end before they start, names of odd spaces alone.
 
 `GATEWAYS` and `ALIASES` belong to them: the settings they are to be analysed with.
 """
@@ -30,14 +30,17 @@ ALIASES: Final[Mapping[str, tuple[str, str]]] = {
 MINUTES: Final = 3
 """How many minutes the spans of a group start in."""
 SPANS_MAX: Final = 4
+MANY_TAGS: Final = (125, 126, 127)
+"""So many that those after them are at the edge of what is looked at."""
 
 _LONG = "a-name-that-is-longer-than-anything-in-the-settings-says-that-it-may-be." * 3
-_SERVICES = ("shop", "cart", "web", "User", "käse", " ", "\t", _LONG)
+_SERVICES = ("shop", "cart", "web", "User", "käse", " ", "\t", "\x01", "\u3000", _LONG)
 _INSTANCES = ("shop-1", "cart-1", "User", "", _LONG)
-_ENDPOINTS = ("/", "GET:/cart", "User", "消费", "", " ", _LONG)
-_ADDRESSES = (*GATEWAYS, *ALIASES, "db:5432", "mq:9092", "", " ", "\t", _LONG)
+_ENDPOINTS = ("/", "GET:/cart", "User", "消费", "", " ", "\x1c", "\xa0", _LONG)
+_ADDRESSES = (*GATEWAYS, *ALIASES, "db:5432", "mq:9092", "", " ", "\x1f", "\u2003", _LONG)
 _LAYERS = (0, 1, 2, 3, 4, 5, 6, 99)
 _TYPES = (0, 0, 1, 1, 2, 9)
+_TOOK = (0, 500, 501, 2000, 2001, 2**31, 2**33, -(2**31), -(2**31) - 1, -(2**33))
 _COMPONENTS = (0, 1, 22, 6000, 9000)
 _NUMBERS = (
     "0",
@@ -51,6 +54,8 @@ _NUMBERS = (
     "",
     "x",
     "٣",
+    "1000000000",
+    "-2147483648",
     "2147483648",
     "9" * 19,
 )
@@ -66,6 +71,12 @@ _LOGIC = (
     '{"name": "float", "latency": 1.5, "status": 1}',
     '{"name": null, "latency": 1, "status": true}',
     '{"logic-span": "true", "latency": 3}',
+    '{"name": "long", "latency": 3000000000, "status": true}',
+    '{"name": "back", "latency": -3e9, "status": true}',
+    '{"name": "none", "latency": "NaN", "status": true}',
+    "{'name': 'it\\'s', 'latency': '4', 'status': true}",
+    "{'logic-span': 'true'} and more",
+    '{"name": "first", "name": "again", "latency": 5, "status": true}',
     '{"name": "cut"',
     "[]",
     "true",
@@ -77,12 +88,12 @@ _TAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "transmission.latency": _NUMBERS,
     "rpc.status_code": ("OK", "UNAVAILABLE", ""),
     "x-le": _LOGIC,
-    "cache.type": ("redis", "Memcached", "", " "),
+    "cache.type": ("redis", "Memcached", "", " ", "\x01", "\xa0"),
     "cache.op": ("read", "write", "READ", "", "scan"),
-    "mq.topic": ("orders", "", " ", _LONG),
-    "mq.queue": ("q1", "", " "),
+    "mq.topic": ("orders", "", " ", "\u3000", _LONG),
+    "mq.queue": ("q1", "", " ", "\x02"),
     "db.type": ("mysql", "MongoDB", ""),
-    "db.statement": ("SELECT 1", "", " ", "消" * 2_001),
+    "db.statement": ("SELECT 1", "", " ", "\x01", "\u3000", "消" * 2_001),
     "cache.cmd": ("get", ""),
     "cache.key": ("k", "käse"),
     " spaced\t": (" v ", "\nv", ""),
@@ -101,7 +112,10 @@ def _tags(draw: st.DrawFn, layer: int) -> list[KeyStringValuePair]:
     """Those that belong to the layer are mostly there."""
     keys = [key for key in _OF_LAYER.get(layer, ()) if draw(st.integers(0, 3))]
     keys += draw(st.lists(st.sampled_from(sorted(_TAGS)), max_size=4))
-    return [KeyStringValuePair(key=k, value=draw(st.sampled_from(_TAGS[k]))) for k in keys]
+    tags = [KeyStringValuePair(key=k, value=draw(st.sampled_from(_TAGS[k]))) for k in keys]
+    many = draw(st.sampled_from([0] * 20 + [*MANY_TAGS]))
+    logic = [KeyStringValuePair(key="x-le", value=text) for text in _LOGIC[:3]] if many else []
+    return [KeyStringValuePair(key="k", value="v")] * many + logic + tags
 
 
 def _references() -> st.SearchStrategy[SegmentReference]:
@@ -119,7 +133,7 @@ def _references() -> st.SearchStrategy[SegmentReference]:
 def _spans(draw: st.DrawFn, start_ms: int, number: int) -> SpanObject:
     start = start_ms + draw(st.integers(0, MINUTES * 60_000 - 1))
     layer = draw(st.sampled_from(_LAYERS))
-    took = draw(st.integers(-20, 3_000) | st.sampled_from([0, 500, 501, 2000, 2001, 2**31, 2**33]))
+    took = draw(st.integers(-20, 3_000) | st.sampled_from(_TOOK))
     return SpanObject(
         spanId=number,
         startTime=start,

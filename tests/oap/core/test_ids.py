@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from skyfarer.oap.core import ids, time_bucket
 from skyfarer.oap.core.layers import Layer, layer_named
 
+NAMES = st.text().filter(lambda name: any(letter > " " for letter in name))
+
 
 def test_ids_equal_the_originals_check_vectors() -> None:
     assert ids.service_id("User", normal=False) == "VXNlcg==.0"
@@ -20,11 +22,17 @@ def test_ids_equal_the_originals_check_vectors() -> None:
     assert relation == "u.0-VXNlcg==-c.1-UE9TVDovdXNlcnM="
 
 
-def test_a_blank_name_is_written_as_blank() -> None:
-    assert ids.service_id("  ") == ids.service_id("_blank")
+@pytest.mark.parametrize("name", ["", "  ", "\t\n", "\x00", "\x01\x1c \x1f"])
+def test_a_blank_name_is_written_as_blank(name: str) -> None:
+    assert ids.service_id(name) == ids.service_id("_blank")
 
 
-@given(st.text().filter(str.strip), st.booleans(), st.text().filter(str.strip))
+@pytest.mark.parametrize("name", ["\u3000", "\xa0", "\x85", "\x7f", " \u2003", "\x00a", "é"])
+def test_a_name_with_anything_but_spaces_and_controls_is_none_that_is_blank(name: str) -> None:
+    assert ids.decode_service_id(ids.service_id(name)) == (name, True)
+
+
+@given(NAMES, st.booleans(), NAMES)
 def test_an_id_gives_its_names_back(service: str, normal: bool, part: str) -> None:
     identifier = ids.service_id(service, normal)
     assert ids.decode_service_id(identifier) == (service, normal)

@@ -87,6 +87,11 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
         {"{n=h2}": 2, "{n=h3}": 1},
     ),
     (
+        "from(BrowserAppResourcePerf.*).labelCount(protocol, 2)",
+        [{"protocol": p} for p in ("c", "b", "a", "b")],
+        {"{n=a}": 1, "{n=b}": 2},
+    ),
+    (
         "from(BrowserAppResourcePerf.*).labelAvg(name, size)",
         [{"name": "a", "size": 5}, {"name": "a", "size": 4}, {"name": "b", "size": 1}]
         + [{"name": "b"}] * 2
@@ -169,6 +174,15 @@ def test_growth_by_label_adds_up_that_of_each_series() -> None:
     assert grown(2) == {apart("␟pipe=x"): 0 + 2, apart("␟pipe=y"): 0}
     assert grown(1, minutes=4) == {apart("␟pipe=x"): 2}
     assert value_of(metric, {}, 1, of[0]) is None
+
+
+def test_labels_of_an_earlier_minute_stay_and_of_a_later_one_the_first_by_text_join_them() -> None:
+    source = plan("m = from(BrowserAppResourcePerf.*).labelCount(protocol, 3);")
+    earlier, later = (
+        accumulate(source, [{"protocol": name} for name in names]) for names in ("zy", "zcb")
+    )
+    found = values(source, merge(source, earlier, later))
+    assert found == {"m": {"{n=z}": 2, "{n=y}": 1, "{n=b}": 1}}
 
 
 def test_calls_of_an_hour_are_divided_by_its_minutes() -> None:

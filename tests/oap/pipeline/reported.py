@@ -124,7 +124,8 @@ def _http(one: Any) -> Iterator[Row]:
         yield Row("Service", one.startTime, dest, "", "", {**told, "tlsMode": one.tlsMode})
         if instance:
             yield Row("ServiceInstance", one.startTime, dest, instance, "", told)
-        yield Row("Endpoint", one.startTime, dest, "", one.endpoint, told)
+        if one.endpoint:
+            yield Row("Endpoint", one.startTime, dest, "", one.endpoint, told)
     component = {0: 49, 1: 23}.get(one.protocol, 50)
     yield from _between("Service", one, told | {"componentId": component}, component)
 
@@ -326,7 +327,7 @@ def _mesh(random: Random, now_ms: int) -> tuple[int, Message]:
         one.destServiceName, one.destServiceInstance = "b", random.choice(["b-1", ""])
         one.tlsMode = random.choice(["", "NONE", "TLS", "mTLS"])
         if metrics is told.httpMetrics.metrics:
-            one.endpoint, one.status = random.choice(["/x", "/y"]), random.random() < 0.7
+            one.endpoint, one.status = random.choice(["/x", "/y", ""]), random.random() < 0.7
             one.protocol = random.randrange(3)
     return Kind.MESH_METRICS, told
 

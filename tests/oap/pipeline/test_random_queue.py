@@ -73,12 +73,13 @@ def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def certain() -> Iterator[SegmentObject]:
-    """What random traffic has mostly: a cache that is slow to read, and callers whose names have no
-    letter, which are one service, first seen by neither the first nor the last of them."""
-    read = {"cache.type": "redis", "cache.op": "read", "cache.cmd": "get", "cache.key": "k"}
-    cached = SpanObject(spanType="Exit", spanLayer="Cache", peer="redis:6379", operationName="get")
-    cached.tags.extend(KeyStringValuePair(key=key, value=value) for key, value in read.items())
-    yield at(0, "slow", cached)
+    """What random traffic has mostly: a cache that is slow both ways, and callers whose names have
+    no letter, which are one service, first seen by neither the first nor the last of them."""
+    for operation in ("read", "write"):
+        told = {"cache.type": "redis", "cache.op": operation, "cache.cmd": "get", "cache.key": "k"}
+        cached = SpanObject(spanType="Exit", spanLayer="Cache", peer="redis:6379")
+        cached.tags.extend(KeyStringValuePair(key=key, value=value) for key, value in told.items())
+        yield at(0, f"slow to {operation}", cached)
     for number, minute in enumerate((3, 1, 2)):
         caller = SegmentReference(parentService=" " * number, refType="CrossProcess")
         yield at(minute, f"of {number}", SpanObject(refs=[caller], operationName="/pay"))

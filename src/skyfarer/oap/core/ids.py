@@ -6,20 +6,26 @@
     relation  <id>-<id>                of two services or two instances, the origin first
     relation  <service id>-b64(name)-<service id>-b64(name)   of two endpoints
 
-Base64 is the standard alphabet with padding; a blank name is written as `_blank`.
+Base64 is the standard alphabet with padding; a blank name, one of spaces and controls
+alone, is written as `_blank`.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+from typing import Final
 
-BLANK = "_blank"
+BLANK: Final = "_blank"
+SHOWS: Final = r"[^\x00-\x20]"
+"""What a name that is not blank has somewhere, as a pattern. Java's trim() takes the others away,
+and none but them: a no-break space is a name."""
+_BLANKS: Final = "".join(map(chr, range(0x21)))
 
 
 def _encode(name: str) -> str:
-    text = name if name.strip() else BLANK
-    return base64.b64encode(text.encode("utf-8")).decode("ascii")
+    shows = name[:1] > " " or name.strip(_BLANKS)
+    return base64.b64encode((name if shows else BLANK).encode("utf-8")).decode("ascii")
 
 
 def _decode(text: str) -> str:

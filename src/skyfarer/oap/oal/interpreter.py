@@ -40,15 +40,17 @@ def accumulate(
                 item = _item(accumulator, row, threshold)
                 if item is not None:
                     _add(accumulator, columns, item)
-    return columns
+    return merge(plan, {}, columns)
 
 
 def merge(plan: SourcePlan, one: Columns, other: Columns) -> Columns:
-    """As if the rows of `other` had come after those of `one`."""
+    """As if the rows of `other` had come after those of `one`. Where a table has more labels than
+    its bound, those of `one` stay, and of the others the first by text."""
     columns = dict(one)
     for accumulator in plan.accumulators:
         if (value := other.get(accumulator.column)) is not None:
             _add(accumulator, columns, value)
+            _bound(accumulator, columns, one)
     return columns
 
 
@@ -109,11 +111,18 @@ def _combined(operation: Operation, known: Number | None, item: Number) -> Numbe
 def _added(
     accumulator: Accumulator, table: Mapping[str, int], more: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Labels beyond the bound are dropped; buckets are bounded by their last one already."""
-    bound = 0 if accumulator.operation is Operation.BUCKETS else accumulator.bound
     operation = cell_of(accumulator).operation
     added = dict(table)
     for key, value in more.items():
-        if key in added or not bound or len(added) < bound:
-            added[key] = int(_combined(operation, added.get(key), value))
+        added[key] = int(_combined(operation, added.get(key), value))
     return added
+
+
+def _bound(accumulator: Accumulator, columns: dict[str, Value], before: Columns) -> None:
+    """Buckets are bounded by their last one already."""
+    table, known = (some.get(accumulator.column) for some in (columns, before))
+    if accumulator.operation is Operation.BUCKETS or not isinstance(table, Mapping):
+        return
+    stay = known if isinstance(known, Mapping) else {}
+    first = sorted(table, key=lambda label: (label not in stay, label))[: accumulator.bound or None]
+    columns[accumulator.column] = {label: table[label] for label in first}

@@ -47,7 +47,7 @@ def plain_records(segments: Iterable[SegmentObject], rules: Rules, keeping: Keep
 
 def _stored(segment: SegmentObject, rules: Rules, keeping: Keeping) -> Record | None:
     start = min(span.startTime for span in segment.spans)
-    latency = min(max(span.endTime for span in segment.spans) - start, spans.LATENCY_MS_MAX)
+    latency = spans.within(max(span.endTime for span in segment.spans) - start)
     failed = any(_fails(span, keeping.failed_by) for span in segment.spans)
     if not _sampled(segment, latency, failed, rules, keeping):
         return None

@@ -17,10 +17,14 @@ def minute(span: SpanObject) -> int:
 
 
 def latency(span: SpanObject) -> int:
-    """In milliseconds. One that no 32-bit number holds is the nearest that is one: the original's
-    would come back as any number, even a negative one."""
-    exact = span.endTime - span.startTime
-    return max(-LATENCY_MS_MAX - 1, min(LATENCY_MS_MAX, exact))
+    """In milliseconds."""
+    return within(span.endTime - span.startTime)
+
+
+def within(latency_ms: float) -> int:
+    """One that no 32-bit number holds is the nearest that is one: the original's would come back as
+    any number, even a negative one."""
+    return int(max(-LATENCY_MS_MAX - 1, min(LATENCY_MS_MAX, latency_ms)))
 
 
 def tag_map(span: SpanObject) -> dict[str, str]:
@@ -57,4 +61,5 @@ def java_number(text: str, bits: int) -> int | None:
 
 
 def blank(text: str) -> bool:
-    return not text.strip()
+    """As Java trims: of the spaces of other scripts each is a character like any."""
+    return not text.strip(_JAVA_SPACE)

@@ -120,17 +120,6 @@ def test_the_slowest_of_all_days_are_taken_from_their_indices_side_by_side(
     assert [one.segment_id for one in slowest] == [row["segment_id"] for row in expected]
 
 
-def test_names_of_every_kind_have_the_ids_of_the_protocol(storage: PostgresStorage) -> None:
-    names = ["", " ", "\t\n", "\u2003", "é", " é", "\x7f", "a", "'", "x" * 99, NUL]
-    rows = [segment(f"s{n:02}", service=name, endpoint=name) for n, name in enumerate(names)]
-    storage.apply(batch(0, 1, rows))
-    page = storage.traces(TraceCondition(), TraceOrder.START_TIME, 0, 99)
-    expected = [(made := ids.service_id(name), ids.endpoint_id(made, name)) for name in names]
-    assert [(one.service_id, one.endpoint_id) for one in page] == expected
-    of_blanks = found(storage, service_id=ids.service_id(""))
-    assert of_blanks == ["s00", "s01", "s02", "s03"]
-
-
 def test_texts_that_the_database_cannot_hold_are_found_all_the_same(
     storage: PostgresStorage,
 ) -> None:

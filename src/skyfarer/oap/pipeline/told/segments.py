@@ -16,6 +16,7 @@ from skyfarer.oap.pipeline.told.telling import Telling
 from skyfarer.wire.messages import SpanType
 
 NOTHING: Final = pa.scalar("")
+LATENCY_MS_MIN: Final = -(2**31)
 
 
 def segments(batch: pa.RecordBatch, telling: Telling) -> dict[str, pa.Array]:
@@ -37,11 +38,17 @@ def segments(batch: pa.RecordBatch, telling: Telling) -> dict[str, pa.Array]:
         "endpoint": cut(pc.coalesce(operation, NOTHING), naming.endpoint_chars_max),
         "start_time": start,
         "last_time": pc.max_element_wise(end, reduced(np.maximum, starts, bounds)),
-        "latency": pc.min_element_wise(pc.subtract(end, start), LATENCY_MS_MAX, skip_nulls=False),
+        "latency": _within(pc.subtract(end, start)),
         "is_error": reduced(np.logical_or, failed, bounds),
         "tags": found_by(tags.values, bounds_of(tags)[bounds], kept.searchable_tags),
         "slow": slow_spans(spans, bounds, kept.slow),
     }
+
+
+def _within(latency: pa.Array) -> pa.Array:
+    """What 32 bits hold, as GraphQL's numbers have no more. Null stays null."""
+    least = pc.max_element_wise(latency, LATENCY_MS_MIN, skip_nulls=False)
+    return pc.min_element_wise(least, LATENCY_MS_MAX, skip_nulls=False)
 
 
 def _failing(spans: pa.StructArray, strategy: Strategy, entries: Mask, first: Mask) -> Mask:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfarer.oap.core.ids import SHOWS
 from skyfarer.oap.core.slow import STATEMENT_CHARS_MAX, Slow
 from skyfarer.oap.pipeline.analysis.settings import SlowSettings
 from skyfarer.oap.pipeline.told.form import SLOW
@@ -34,7 +35,6 @@ LATENCY_MS_MAX: Final = 2**31 - 1
 DEFAULT: Final = "default"
 _KNOWN: Final = (SpanType.Entry, SpanType.Exit, SpanType.Local)
 """Of a span whose type only newer agents know nothing is made."""
-_SHOWS: Final = r"[^ \t\n\x0b\f\r]"
 
 
 def slow_spans(spans: pa.StructArray, bounds: Places, settings: SlowSettings) -> pa.ListArray:
@@ -117,4 +117,4 @@ def _took_long(latency: Places, types: pa.StringArray, by_type: Mapping[str, int
 
 
 def _shows(texts: pa.StringArray) -> Mask:
-    return mask_of(pc.match_substring_regex(texts, _SHOWS))
+    return mask_of(pc.match_substring_regex(texts, SHOWS))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from skyfarer.oap.core.ids import BLANK
-
-_WHITESPACE: Final = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
+from skyfarer.oap.core.ids import BLANK, SHOWS
 
 
 def _named(column: str) -> str:
-    """To look for every kind of blank costs more than all the rest: only what begins oddly is."""
-    return f"""base64(encode(CASE WHEN ascii({column}) BETWEEN 33 AND 126 THEN {column}
-        WHEN trim({column}, '{_WHITESPACE}') = '' THEN '{BLANK}' ELSE {column} END))"""
+    """To look into a name costs more than all the rest: only one that begins with a blank is."""
+    return f"""base64(encode(CASE WHEN ascii({column}) > 32 THEN {column}
+        WHEN NOT regexp_matches({column}, '{SHOWS}') THEN '{BLANK}' ELSE {column} END))"""
 
 
 SERVICE_NAME: Final = _named("service")

@@ -14,9 +14,10 @@ of it is expressions that run in the JVM, in one pass.
 
 Where the original throws a segment away because of one tag (a logic endpoint that is no JSON, a
 transmission latency that is no number, a tag of a cache twice), here the tag says nothing and the
-last of a repeated one counts. A latency beyond 32 bits is the largest there is, where the original
-wraps around. And the endpoint that a thread was started by is its owner's, in its relation and in
-its meta alike, where the original has the meta under the queue or the gateway between them.
+last of a repeated one counts. A latency beyond 32 bits is the largest there is, or the least, where
+the original wraps around. And the endpoint that a thread was started by is its owner's, in its
+relation and in its meta alike, where the original has the meta under the queue or the gateway
+between them.
 """
 
 from skyfarer.oap.pipeline.analysis.traffic.attributes import attribute

@@ -28,7 +28,6 @@ from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, named, no
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 from skyfarer.wire.messages import SpanLayer, SpanType
 
-INT_MAX: Final = 2**31 - 1
 _TYPES: Final = {SpanLayer.Http: "HTTP", SpanLayer.Database: "DATABASE", SpanLayer.MQ: "MQ"}
 _PEERS: Final = {
     SpanLayer.Database: int(Layer.VIRTUAL_DATABASE),
@@ -117,7 +116,7 @@ def _call() -> Mapping[str, Column]:
     faas = F.col("span_layer") == SpanLayer.FAAS
     return {
         "minute": F.floor(F.col("start") / MINUTE_MS),
-        "latency": F.least(F.greatest(spent, F.lit(-INT_MAX)), F.lit(INT_MAX)).cast("int"),
+        "latency": tags.nearest(spent),
         "status": ~F.col("failed"),
         "layer": F.when(faas, int(Layer.FAAS)).otherwise(int(Layer.GENERAL)),
         "type": _by_layer(_TYPES, "RPC"),

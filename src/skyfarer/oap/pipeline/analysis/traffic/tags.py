@@ -24,7 +24,9 @@ MQ_TOPIC: Final = "mq.topic"
 MQ_QUEUE: Final = "mq.queue"
 TRANSMISSION: Final = "transmission.latency"
 _NUMBER: Final = r"^[+-]?[0-9]+\z"
-_LAST_CODE: Final = r'.*\{"key":"(?:http\.)?status_code","value":"([+-]?0*[0-9]{1,9})"\}'
+_DECIMAL: Final = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
+_CODES: Final = r'\{"key":"(?:http\.)?status_code","value":"([+-]?[0-9]+)"\}'
+_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _CONTROLS: Final = "".join(map(chr, range(33)))
 
 
@@ -51,7 +53,9 @@ def http_code() -> Column:
     """
     places = (F.nullif(place(key), F.lit(0)) for key in HTTP_CODES)
     written = _at(F.least(*places))
-    earlier = F.regexp_extract(F.to_json("tags"), _LAST_CODE, 1).try_cast("int")
+    told = F.regexp_extract_all(F.to_json("tags"), F.lit(_CODES)).try_cast("array<int>")
+    sound = F.array_join(told.cast("array<string>"), " ")
+    earlier = F.substring_index(sound, " ", -1).try_cast("int")
     found = F.when(written.isNotNull(), F.coalesce(whole(written, "int"), earlier))
     return F.coalesce(found, F.lit(0))
 
@@ -59,6 +63,11 @@ def http_code() -> Column:
 def whole(text: Column, type_: str) -> Column:
     """As Java parses a number: digits, a sign before them, within range; or null."""
     return F.when(text.rlike(_NUMBER), text.try_cast(type_))
+
+
+def nearest(number: Column) -> Column:
+    """That 32 bits hold, of a number that is not null."""
+    return F.least(F.greatest(number, F.lit(_INT_MIN)), F.lit(_INT_MAX)).cast("int")
 
 
 def shown(tags: Column) -> Column:
@@ -75,6 +84,7 @@ class LogicEndpoint:
     """What one tag says to be an endpoint, though nobody can call it from outside.
 
     A local span may say that it is one itself: then its name and its time are the span's own.
+    Spark reads JSON as lenient as the original does where quotes are single ones.
     """
 
     def __init__(self, tag: Column, cut: Callable[[Column], Column]) -> None:
@@ -83,7 +93,8 @@ class LogicEndpoint:
 
         local = F.col("span_type") == SpanType.Local
         itself = local & F.coalesce(F.lower(said("logic-span")) == "true", F.lit(False))
-        latency = said("latency").try_cast("double").try_cast("int")
+        written = said("latency")
+        latency = F.when(written.rlike(_DECIMAL), nearest(written.try_cast("double")))
         complete = said("name").isNotNull() & latency.isNotNull() & said("status").isNotNull()
         self.sound = (tag["key"] == LOGIC_ENDPOINT) & (itself | complete)
         self.name = F.when(itself, F.col("endpoint")).otherwise(cut(said("name")))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
+from skyfarer.oap.core.ids import SHOWS
 from skyfarer.oap.pipeline.analysis.settings import NamingSettings
 
 
@@ -36,7 +37,7 @@ def cut(text: Column, chars_max: int) -> Column:
 def nonblank(text: Column) -> Column:
     """Null for a text without a character that shows. Mostly the first one does, and none sorts
     before `!`, which takes a fraction of the time to see."""
-    return F.when((text >= "!") | text.rlike(r"\S"), text)
+    return F.when((text >= "!") | text.rlike(SHOWS), text)
 
 
 def among(text: Column, texts: frozenset[str]) -> Column:
