@@ -14,13 +14,15 @@ import yaml
 
 from golden.scripts import known
 from golden.segments import duration_ms
+from skyfarer.oap.oal.compiler import Text
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.oal.series import labels_of
 from skyfarer.oap.oal.values import Columns, value_of
 from skyfarer.wire.messages import meter
 
 HERE = Path(__file__).parent
-KEYS = ("about", "load", "expect")
+KEYS = ("about", "oal", "load", "expect")
+NEEDED = ("about", "load", "expect")
 LOADED = ("by", "at", "meters")
 
 Seen: TypeAlias = Mapping[tuple[str, str, int], Columns]
@@ -33,6 +35,7 @@ class Script:
     noon_ms: int
     messages: Sequence[meter.MeterDataCollection]
     expect: Mapping[str, Mapping[str, Any]]
+    oal: Text
 
 
 def all_scripts(noon_ms: int) -> list[Script]:
@@ -41,9 +44,11 @@ def all_scripts(noon_ms: int) -> list[Script]:
 
 def script(name: str, text: str, noon_ms: int) -> Script:
     written = yaml.safe_load(text)
-    known(name, "the script", written, KEYS, needed=KEYS)
+    known(name, "the script", written, KEYS, needed=NEEDED)
     messages = [*_messages(name, written["load"], noon_ms)]
-    return Script(name, noon_ms, messages, written["expect"])
+    return Script(
+        name, noon_ms, messages, written["expect"], Text(f"{name}.oal", written.get("oal", ""))
+    )
 
 
 def _messages(name: str, load: Any, noon_ms: int) -> Iterator[meter.MeterDataCollection]:

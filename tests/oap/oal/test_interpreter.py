@@ -70,6 +70,7 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
     (f"{LATENCY}.avg()", latencies(3, 4), 3),
     (f"{LATENCY}.doubleAvg()", latencies(1, 2), 1.5),
     (f"{LATENCY}.sum()", latencies(0, 0), 0),
+    (f"{LATENCY}.sumPerMin()", latencies(7, 5), 12),
     (f"{LATENCY}.max()", latencies(-5, -1), 0),
     (f"{LATENCY}.max()", latencies(3, 7, 5), 7),
     (f"{LATENCY}.min()", latencies(3, 7, -5), -5),
@@ -173,6 +174,13 @@ def test_growth_by_label_adds_up_that_of_each_series() -> None:
 
 def test_calls_of_an_hour_are_divided_by_its_minutes() -> None:
     assert evaluated("from(Service.*).cpm()", [{}] * 119, minutes=60) == 1
+
+
+def test_a_sum_of_an_hour_or_a_day_is_divided_by_its_minutes_towards_zero() -> None:
+    per_minute = f"{LATENCY}.sumPerMin()"
+    assert evaluated(per_minute, latencies(100, 79), minutes=60) == 2
+    assert evaluated(per_minute, latencies(-100, -79), minutes=60) == -2
+    assert evaluated(per_minute, latencies(1440, 1439), minutes=1440) == 1
 
 
 def test_the_threshold_of_apdex_is_that_of_the_service() -> None:

@@ -32,6 +32,7 @@ every_increase = from(Endpoint.latency).increase();
 every_max_double = from((int)Service.tag["x"]).maxDouble();
 every_min_double = from(MQAccess.transmissionLatency).minDouble();
 every_sum = from((str->int)Service.tag["x"]).sum();
+every_sum_per_minute = from(Endpoint.latency).filter(status == true).sumPerMin();
 every_rate = from(Service.*).rate(httpResponseStatusCode == 404, rpcStatusCode != "OK");
 every_percentile = from((long)Endpoint.tag["x"]).filter(tags not contain "k:v").percentile(7);
 every_histogram = from(Endpoint.latency).filter(tags contain "k:v").histogram(100, 3);

@@ -84,6 +84,10 @@ def _single(operation: Operation) -> Callable[[Use], Parts]:
     return lambda use: (("value", use.accumulator(operation, [use.value])),)
 
 
+def _sum_per_minute(use: Use) -> Parts:
+    return (("total", use.accumulator(Operation.SUM, [use.value])),)
+
+
 def _increase(use: Use) -> Parts:
     """Ours; the original has it in its language of meters."""
     return (
@@ -173,6 +177,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "avg": Function(WHOLE, (), _average(Operation.SUM)),
     "doubleAvg": Function(NUMBERS, (), _average(Operation.SUM_DOUBLE)),
     "sum": Function(WHOLE, (), _single(Operation.SUM)),
+    "sumPerMin": Function(WHOLE, (), _sum_per_minute),
     "count": Function(_NONE, (), _count("value")),
     "cpm": Function(_NONE, (), _count("total")),
     "percent": Function(_NONE, (Takes.CONDITION,), _percent),

@@ -197,6 +197,7 @@ _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "avg": lambda parts: _average(parts.whole("summation"), parts.whole("count")),
     "doubleAvg": lambda parts: parts.number("summation") / parts.number("count"),
     "sum": lambda parts: parts.number("value"),
+    "sumPerMin": lambda parts: truncated(parts.whole("total"), parts.minutes),
     "count": lambda parts: parts.number("value"),
     "cpm": lambda parts: parts.whole("total") // parts.minutes,
     "percent": lambda parts: _percent(parts.whole("match"), parts.whole("total")),
