@@ -115,6 +115,26 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
         readings(("a␟part=0␟pipe=x", 4), ("a␟part=0␟pipe=x", 7), ("a␟part=1␟pipe=x", 1), ("b", 3)),
         {"␟pipe=x␟no=": 6, "␟pipe=␟no=": 3},
     ),
+    (
+        'from(ServiceMeter.value).labelSum(series, "pipe")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 1), ("b␟pipe=y", 0)),
+        {"␟pipe=x": 13, "␟pipe=y": 0},
+    ),
+    (
+        'from(ServiceMeter.value).labelSumPerMin(series, "pipe", 2)',
+        [*readings(("a␟pipe=x", 5), ("b␟pipe=x", 7), ("c␟pipe=x", 1)), {"value": 9}],
+        {"␟pipe=x": 12},
+    ),
+    (
+        'from(ServiceMeter.value).labelMax(series, "pipe")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 1), ("b␟pipe=y", 0)),
+        {"␟pipe=x": 7, "␟pipe=y": 0},
+    ),
+    (
+        'from(ServiceMeter.value).labelMin(series, "pipe, no")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 2), ("b␟pipe=y", 0)),
+        {"␟pipe=x␟no=": 2, "␟pipe=y␟no=": 0},
+    ),
     (f"{LATENCY}.increase()", latencies(7, 12, 9), 5),
     (f"{LATENCY}.increase()", latencies(7), 0),
     ("from(Service.*).count()", [{}, {}], 2),
@@ -181,6 +201,12 @@ def test_a_sum_of_an_hour_or_a_day_is_divided_by_its_minutes_towards_zero() -> N
     assert evaluated(per_minute, latencies(100, 79), minutes=60) == 2
     assert evaluated(per_minute, latencies(-100, -79), minutes=60) == -2
     assert evaluated(per_minute, latencies(1440, 1439), minutes=1440) == 1
+
+
+def test_sums_of_labels_are_divided_by_minutes_when_they_are_together() -> None:
+    definition = 'from(ServiceMeter.value).labelSumPerMin(series, "pipe")'
+    rows = readings(("a␟pipe=x", 90), ("b␟pipe=x", 30), ("b␟pipe=y", 59))
+    assert evaluated(definition, rows, minutes=60) == {apart("␟pipe=x"): 2, apart("␟pipe=y"): 0}
 
 
 def test_the_threshold_of_apdex_is_that_of_the_service() -> None:

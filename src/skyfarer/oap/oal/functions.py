@@ -165,6 +165,14 @@ def _label_total(use: Use) -> Parts:
     )
 
 
+def _by_series(operation: Operation, part: str) -> Callable[[Use], Parts]:
+    def parts(use: Use) -> Parts:
+        bound, inputs = _labels_max(use, SERIES_MAX), [*use.fields, use.value]
+        return ((part, use.accumulator(operation, inputs, bound=bound)),)
+
+    return parts
+
+
 def _count(part: str) -> Callable[[Use], Parts]:
     return lambda use: ((part, use.count()),)
 
@@ -195,4 +203,10 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "labelAvg": Function(_NONE, _LABEL_AVERAGE, _label_average, optional=1),
     "labelIncrease": Function(WHOLE, _SERIES, _label_increase, optional=1),
     "labelTotal": Function(WHOLE, _SERIES, _label_total, optional=1),
+    "labelSum": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_SUMS, "value"), optional=1),
+    "labelSumPerMin": Function(
+        WHOLE, _SERIES, _by_series(Operation.LABEL_SUMS, "total"), optional=1
+    ),
+    "labelMax": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_MAX, "value"), optional=1),
+    "labelMin": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_MIN, "value"), optional=1),
 }

@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import add
 from typing import Final, TypeAlias
 
 from skyfarer.oap.oal.plan import Metric
@@ -22,7 +23,7 @@ _RANK_LABELS: Final = tuple(f"{{p={rank}}}" for rank in RANKS)
 TABLES: Final = frozenset(
     {
         *("percentile2", "percentile", "histogram", "labelCount", "labelAvg"),
-        *("labelIncrease", "labelTotal"),
+        *("labelIncrease", "labelTotal", "labelSum", "labelSumPerMin", "labelMax", "labelMin"),
     }
 )
 """Functions whose value is a table, a number by label."""
@@ -105,17 +106,19 @@ def _label_growth(parts: _Parts, before: _Parts) -> Mapping[str, int]:
         series: _grown(most, least[series], earlier.get(series))
         for series, most in parts.table("most").items()
     }
-    added = _added_by_labels(grown, parts.labels)
+    added = _by_labels(grown, parts.labels)
     return {label: truncated(total, parts.minutes) for label, total in added.items()}
 
 
-def _added_by_labels(numbers: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+def _by_labels(
+    numbers: Mapping[str, int], names: Sequence[str], both: Callable[[int, int], int] = add
+) -> dict[str, int]:
     """Of series: those that differ in their instance, or in labels not named, are one."""
-    added: dict[str, int] = {}
+    found: dict[str, int] = {}
     for series, number in numbers.items():
         label = shown(series, names)
-        added[label] = added.get(label, 0) + number
-    return added
+        found[label] = both(found[label], number) if label in found else number
+    return found
 
 
 def _percent(match: int, total: int) -> int:
@@ -189,7 +192,12 @@ def _label_total(parts: _Parts) -> Mapping[str, int]:
     """The mean of each series, added up."""
     sums, counts = parts.table("summation"), parts.table("count")
     means = {series: truncated(total, counts[series]) for series, total in sums.items()}
-    return _added_by_labels(means, parts.labels)
+    return _by_labels(means, parts.labels)
+
+
+def _label_sum_per_minute(parts: _Parts) -> Mapping[str, int]:
+    added = _by_labels(parts.table("total"), parts.labels)
+    return {label: truncated(total, parts.minutes) for label, total in added.items()}
 
 
 _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
@@ -213,4 +221,8 @@ _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "labelCount": _label_count,
     "labelAvg": _label_average,
     "labelTotal": _label_total,
+    "labelSum": lambda parts: _by_labels(parts.table("value"), parts.labels),
+    "labelSumPerMin": _label_sum_per_minute,
+    "labelMax": lambda parts: _by_labels(parts.table("value"), parts.labels, max),
+    "labelMin": lambda parts: _by_labels(parts.table("value"), parts.labels, min),
 }
