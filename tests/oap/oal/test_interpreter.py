@@ -32,6 +32,10 @@ def readings(*told: tuple[str, int]) -> list[Row]:
     return [{"series": apart(series), "value": value} for series, value in told]
 
 
+def counted(*told: tuple[str | None, int]) -> list[Row]:
+    return [{"bucket": bucket, "count": count} for bucket, count in told]
+
+
 def apart(text: str) -> str:
     """The separator as it can be seen, replaced by the real one."""
     return text.replace("␟", SEPARATOR)
@@ -43,6 +47,7 @@ def labelled(found: tuple[int, ...]) -> dict[str, int]:
 
 LATENCY = "from(Service.latency)"
 OK = {"status": True}
+LOWEST = str(-(2**63))
 VECTORS: list[tuple[str, list[Row], Value | None]] = [
     (
         f"{LATENCY}.percentile2(10)",
@@ -135,6 +140,52 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
         readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 2), ("b␟pipe=y", 0)),
         {"␟pipe=x␟no=": 2, "␟pipe=y␟no=": 0},
     ),
+    (
+        "from(InstanceHistogram.count).sumHistogram(bucket)",
+        counted(("0", 3), ("10", 0), ("0", 2), ("none", 7), (None, 7)),
+        {"0": 5, "10": 0},
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogram(bucket, 1)",
+        counted(("0", 3), ("10", 4)),
+        {"0": 3},
+    ),
+    (
+        "from(InstanceHistogram.count).avgHistogram(bucket)",
+        counted(("0", 3), ("0", 4), ("10", 1), ("10", 0), ("20", 0), (LOWEST, 2)),
+        {"0": 3, "10": 1, "20": 0, LOWEST: 2},
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted(("50", 5), ("70", 2), ("90", 3), ("110", 1)),
+        labelled((70, 90, 90, 90, 110)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted(("-50", 1), ("5", 1), ("x", 100)),
+        labelled((-50, 5, 5, 5, 5)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted((LOWEST, 1), ("5", 0), ("8", 1)),
+        labelled((5, 8, 8, 8, 8)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted((LOWEST, 1)),
+        labelled((0, 0, 0, 0, 0)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted(("5", 0)),
+        labelled((0, 0, 0, 0, 0)),
+    ),
+    (
+        "from(InstanceHistogram.count).avgHistogramPercentile(bucket)",
+        counted(("0", 9), ("0", 8), ("10", 1), ("10", 0)),
+        labelled((0, 0, 0, 10, 10)),
+    ),
+    ("from(InstanceHistogram.count).avgHistogramPercentile(bucket)", [], None),
     (f"{LATENCY}.increase()", latencies(7, 12, 9), 5),
     (f"{LATENCY}.increase()", latencies(7), 0),
     ("from(Service.*).count()", [{}, {}], 2),

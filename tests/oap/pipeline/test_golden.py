@@ -98,6 +98,10 @@ FUNCTIONS_OF_5_2 = [
     "labelAvg",
     "avg",
     "sumPerMin",
+    "sumHistogram",
+    "sumHistogramPercentile",
+    "avgHistogram",
+    "avgHistogramPercentile",
 ]
 """Those of the original, of its meters too. Ours beside them are in the table of functions."""
 

@@ -20,7 +20,8 @@ from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.wire.rpc import Kind
 
 SCRIPTS = all_scripts(NOON)
-PLAN = plan_of([*shipped(), *(one.oal for one in SCRIPTS)]).of({"InstanceMeter", "ServiceMeter"})
+SOURCES = {"InstanceMeter", "InstanceHistogram", "ServiceMeter"}
+PLAN = plan_of([*shipped(), *(one.oal for one in SCRIPTS)]).of(SOURCES)
 each_script = pytest.mark.parametrize("one", SCRIPTS, ids=lambda one: one.name)
 
 

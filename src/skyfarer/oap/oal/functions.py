@@ -180,6 +180,8 @@ def _count(part: str) -> Callable[[Use], Parts]:
 _NONE: Final[frozenset[Type]] = frozenset()
 _LABEL_AVERAGE: Final = (Takes.TEXT, Takes.NUMBER, Takes.SIZE)
 _SERIES: Final = (Takes.TEXT, Takes.LABELS, Takes.SIZE)
+_BUCKET: Final = (Takes.TEXT, Takes.SIZE)
+"""Where a bucket begins, of a histogram that others have counted."""
 FUNCTIONS: Final[Mapping[str, Function]] = {
     "longAvg": Function(WHOLE, (), _average(Operation.SUM)),
     "avg": Function(WHOLE, (), _average(Operation.SUM)),
@@ -209,4 +211,12 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     ),
     "labelMax": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_MAX, "value"), optional=1),
     "labelMin": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_MIN, "value"), optional=1),
+    "sumHistogram": Function(
+        WHOLE, _BUCKET, _by_series(Operation.LABEL_SUMS, "dataset"), optional=1
+    ),
+    "sumHistogramPercentile": Function(
+        WHOLE, _BUCKET, _by_series(Operation.LABEL_SUMS, "summation"), optional=1
+    ),
+    "avgHistogram": Function(WHOLE, _BUCKET, _label_total, optional=1),
+    "avgHistogramPercentile": Function(WHOLE, _BUCKET, _label_total, optional=1),
 }
