@@ -52,10 +52,10 @@ def test_only_the_shipped_files_that_are_named_are_used() -> None:
     assert names(plan_from([], [])) == set()
 
 
-def test_by_default_every_shipped_file_is_used_but_that_of_a_mesh() -> None:
+def test_by_default_every_shipped_file_is_used_but_those_of_meshes_and_histograms() -> None:
     every = {text.file.removesuffix(".oal") for text in shipped()}
 
-    assert every - set(AnalyzerConfig().oalActiveFiles) == {"mesh"}
+    assert every - set(AnalyzerConfig().oalActiveFiles) == {"mesh", "histograms"}
 
 
 def test_a_directory_stands_for_its_files_and_no_file_counts_twice(
@@ -115,7 +115,7 @@ def test_files_and_metrics_are_bounded(
 
 
 def test_spark_is_given_the_sources_that_somebody_fills() -> None:
-    plan = filled(plan_from(AnalyzerConfig().oalActiveFiles, []))
+    plan = filled(plan_from([*AnalyzerConfig().oalActiveFiles, "histograms"], []))
 
     assert {source.source for source in plan.sources} == set(ENTITIES)
 

@@ -14,14 +14,16 @@ import yaml
 
 from golden.scripts import known
 from golden.segments import duration_ms
+from skyfarer.oap.oal.compiler import Text
 from skyfarer.oap.oal.plan import Plan
-from skyfarer.oap.oal.series import labels_of
+from skyfarer.oap.oal.series import SEPARATOR, labels_of
 from skyfarer.oap.oal.values import Columns, value_of
 from skyfarer.wire.messages import meter
 
 HERE = Path(__file__).parent
-KEYS = ("about", "load", "expect")
-LOADED = ("by", "at", "meters")
+KEYS = ("about", "oal", "load", "expect")
+NEEDED = ("about", "load", "expect")
+LOADED = ("by", "at", "meters", "histograms")
 
 Seen: TypeAlias = Mapping[tuple[str, str, int], Columns]
 """Source, `service` or `service / instance`, and epoch minute → columns."""
@@ -33,6 +35,7 @@ class Script:
     noon_ms: int
     messages: Sequence[meter.MeterDataCollection]
     expect: Mapping[str, Mapping[str, Any]]
+    oal: Text
 
 
 def all_scripts(noon_ms: int) -> list[Script]:
@@ -41,23 +44,30 @@ def all_scripts(noon_ms: int) -> list[Script]:
 
 def script(name: str, text: str, noon_ms: int) -> Script:
     written = yaml.safe_load(text)
-    known(name, "the script", written, KEYS, needed=KEYS)
+    known(name, "the script", written, KEYS, needed=NEEDED)
     messages = [*_messages(name, written["load"], noon_ms)]
-    return Script(name, noon_ms, messages, written["expect"])
+    return Script(
+        name, noon_ms, messages, written["expect"], Text(f"{name}.oal", written.get("oal", ""))
+    )
 
 
 def _messages(name: str, load: Any, noon_ms: int) -> Iterator[meter.MeterDataCollection]:
     for number, one in enumerate(load):
         where = f"load[{number}]"
-        known(name, where, one, LOADED, needed=("by", "meters"))
+        known(name, where, one, LOADED, needed=("by",))
         service, _, instance = one["by"].partition(" / ")
         time = noon_ms + duration_ms(f"{where}.at", one.get("at", "0ms"))
         told = meter.MeterDataCollection()
-        for told_name, value, labels in _values(one["meters"]):
+        for told_name, value, labels in _values(one.get("meters", {})):
             data = told.meterData.add(service=service, serviceInstance=instance, timestamp=time)
             data.singleValue.name, data.singleValue.value = told_name, value
             for label, text in labels.items():
                 data.singleValue.labels.add(name=label, value=str(text))
+        for told_name, buckets in one.get("histograms", {}).items():
+            data = told.meterData.add(service=service, serviceInstance=instance, timestamp=time)
+            data.histogram.name = told_name
+            for begins, count in buckets.items():
+                data.histogram.values.add(bucket=begins, count=count)
         yield told
 
 
@@ -76,14 +86,26 @@ def differences(one: Script, seen: Seen, plan: Plan) -> list[str]:
         for entity, wanted in by_entity.items():
             columns = seen.get((source, entity, one.noon_ms // 60_000), {})
             value = _plain(value_of(metric, columns, 1)) if columns else None
-            if value != wanted:
+            if value != _as_text(wanted):
                 found.append(f"{one.name}: {name} of '{entity}': expected {wanted}, seen {value}")
     return found
 
 
+def _as_text(wanted: Any) -> Any:
+    """Labels that yaml has taken for numbers."""
+    if not isinstance(wanted, Mapping):
+        return wanted
+    return {str(label): number for label, number in wanted.items()}
+
+
 def _plain(value: Any) -> Any:
-    """Labels as a script writes them: `pipe=a, status=all`."""
+    """Labels as a script writes them: `pipe=a, status=all`, `p=50`."""
     if not isinstance(value, Mapping):
         return value
-    shown = {key: ", ".join("=".join(pair) for pair in labels_of(key)) for key in value}
-    return {shown[key]: number for key, number in value.items()}
+    return {_label(key): number for key, number in value.items()}
+
+
+def _label(written: str) -> str:
+    if written.startswith(SEPARATOR):
+        return ", ".join("=".join(pair) for pair in labels_of(written))
+    return written.strip("{}")

@@ -84,6 +84,12 @@ NAMES = {
         instance_client_sidecar_internal_resp_latency_nanos
         instance_server_sidecar_internal_resp_latency_nanos
     """,
+    "histograms.oal": """
+        meter_instance_golang_gc_heap_allocs_by_size meter_instance_golang_gc_heap_frees_by_size
+        meter_instance_golang_gc_pauses meter_instance_golang_sched_latencies
+        meter_sw_go_tracing_context_execution_time_percentile
+        meter_java_agent_tracing_context_execution_time_percentile
+    """,
     "meters.oal": """
         meter_instance_pvm_gc_time meter_instance_golang_gc_pause_time
         meter_instance_golang_gc_count meter_instance_pvm_process_cpu_utilization

@@ -32,6 +32,10 @@ def readings(*told: tuple[str, int]) -> list[Row]:
     return [{"series": apart(series), "value": value} for series, value in told]
 
 
+def counted(*told: tuple[str | None, int]) -> list[Row]:
+    return [{"bucket": bucket, "count": count} for bucket, count in told]
+
+
 def apart(text: str) -> str:
     """The separator as it can be seen, replaced by the real one."""
     return text.replace("␟", SEPARATOR)
@@ -43,6 +47,7 @@ def labelled(found: tuple[int, ...]) -> dict[str, int]:
 
 LATENCY = "from(Service.latency)"
 OK = {"status": True}
+LOWEST = str(-(2**63))
 VECTORS: list[tuple[str, list[Row], Value | None]] = [
     (
         f"{LATENCY}.percentile2(10)",
@@ -70,6 +75,7 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
     (f"{LATENCY}.avg()", latencies(3, 4), 3),
     (f"{LATENCY}.doubleAvg()", latencies(1, 2), 1.5),
     (f"{LATENCY}.sum()", latencies(0, 0), 0),
+    (f"{LATENCY}.sumPerMin()", latencies(7, 5), 12),
     (f"{LATENCY}.max()", latencies(-5, -1), 0),
     (f"{LATENCY}.max()", latencies(3, 7, 5), 7),
     (f"{LATENCY}.min()", latencies(3, 7, -5), -5),
@@ -119,6 +125,72 @@ VECTORS: list[tuple[str, list[Row], Value | None]] = [
         readings(("a␟part=0␟pipe=x", 4), ("a␟part=0␟pipe=x", 7), ("a␟part=1␟pipe=x", 1), ("b", 3)),
         {"␟pipe=x␟no=": 6, "␟pipe=␟no=": 3},
     ),
+    (
+        'from(ServiceMeter.value).labelSum(series, "pipe")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 1), ("b␟pipe=y", 0)),
+        {"␟pipe=x": 13, "␟pipe=y": 0},
+    ),
+    (
+        'from(ServiceMeter.value).labelSumPerMin(series, "pipe", 2)',
+        [*readings(("a␟pipe=x", 5), ("b␟pipe=x", 7), ("c␟pipe=x", 1)), {"value": 9}],
+        {"␟pipe=x": 12},
+    ),
+    (
+        'from(ServiceMeter.value).labelMax(series, "pipe")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 1), ("b␟pipe=y", 0)),
+        {"␟pipe=x": 7, "␟pipe=y": 0},
+    ),
+    (
+        'from(ServiceMeter.value).labelMin(series, "pipe, no")',
+        readings(("a␟pipe=x␟type=1", 5), ("a␟pipe=x␟type=2", 7), ("b␟pipe=x", 2), ("b␟pipe=y", 0)),
+        {"␟pipe=x␟no=": 2, "␟pipe=y␟no=": 0},
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogram(bucket)",
+        counted(("0", 3), ("10", 0), ("0", 2), ("none", 7), (None, 7)),
+        {"0": 5, "10": 0},
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogram(bucket, 1)",
+        counted(("0", 3), ("10", 4)),
+        {"0": 3},
+    ),
+    (
+        "from(InstanceHistogram.count).avgHistogram(bucket)",
+        counted(("0", 3), ("0", 4), ("10", 1), ("10", 0), ("20", 0), (LOWEST, 2)),
+        {"0": 3, "10": 1, "20": 0, LOWEST: 2},
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted(("50", 5), ("70", 2), ("90", 3), ("110", 1)),
+        labelled((70, 90, 90, 90, 110)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted(("-50", 1), ("5", 1), ("x", 100)),
+        labelled((-50, 5, 5, 5, 5)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted((LOWEST, 1), ("5", 0), ("8", 1)),
+        labelled((5, 8, 8, 8, 8)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted((LOWEST, 1)),
+        labelled((0, 0, 0, 0, 0)),
+    ),
+    (
+        "from(InstanceHistogram.count).sumHistogramPercentile(bucket)",
+        counted(("5", 0)),
+        labelled((0, 0, 0, 0, 0)),
+    ),
+    (
+        "from(InstanceHistogram.count).avgHistogramPercentile(bucket)",
+        counted(("0", 9), ("0", 8), ("10", 1), ("10", 0)),
+        labelled((0, 0, 0, 10, 10)),
+    ),
+    ("from(InstanceHistogram.count).avgHistogramPercentile(bucket)", [], None),
     (f"{LATENCY}.increase()", latencies(7, 12, 9), 5),
     (f"{LATENCY}.increase()", latencies(7), 0),
     ("from(Service.*).count()", [{}, {}], 2),
@@ -187,6 +259,19 @@ def test_labels_of_an_earlier_minute_stay_and_of_a_later_one_the_first_by_text_j
 
 def test_calls_of_an_hour_are_divided_by_its_minutes() -> None:
     assert evaluated("from(Service.*).cpm()", [{}] * 119, minutes=60) == 1
+
+
+def test_a_sum_of_an_hour_or_a_day_is_divided_by_its_minutes_towards_zero() -> None:
+    per_minute = f"{LATENCY}.sumPerMin()"
+    assert evaluated(per_minute, latencies(100, 79), minutes=60) == 2
+    assert evaluated(per_minute, latencies(-100, -79), minutes=60) == -2
+    assert evaluated(per_minute, latencies(1440, 1439), minutes=1440) == 1
+
+
+def test_sums_of_labels_are_divided_by_minutes_when_they_are_together() -> None:
+    definition = 'from(ServiceMeter.value).labelSumPerMin(series, "pipe")'
+    rows = readings(("a␟pipe=x", 90), ("b␟pipe=x", 30), ("b␟pipe=y", 59))
+    assert evaluated(definition, rows, minutes=60) == {apart("␟pipe=x"): 2, apart("␟pipe=y"): 0}
 
 
 def test_the_threshold_of_apdex_is_that_of_the_service() -> None:

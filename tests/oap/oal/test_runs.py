@@ -18,6 +18,7 @@ TEXT = """
     avg = from(Service.latency).avg();
     double_avg = from(Service.latency).doubleAvg();
     sum = from(Service.latency).sum();
+    sum_per_minute = from(Service.latency).sumPerMin();
     count = from(Service.*).count();
     cpm = from(Service.*).cpm();
     percent = from(Service.*).percent(status == true);

@@ -56,6 +56,8 @@ PLAN = plan_of(
             database_access_cpm = from(DatabaseAccess.*).cpm();
             instance_jvm_cpu = from(ServiceInstanceJVMCPU.usePercent).doubleAvg();
             meter_gc = from(InstanceMeter.value).filter(meter == "instance_pvm_gc_g0").longAvg();
+            histogram_took =
+                from(InstanceHistogram.count).filter(meter == "took").sumHistogram(bucket);
             satellite_received = from(ServiceMeter.value)
                 .filter(meter == "sw_stl_gatherer_receive_count").labelIncrease(series, "pipe");
             """,

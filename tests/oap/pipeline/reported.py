@@ -79,6 +79,10 @@ def meaning(kind: int, message: Any) -> Iterator[Row]:
     if kind in (Kind.METER, Kind.METER_COLLECTION):
         for one in [message] if kind == Kind.METER else message.meterData:
             who = one.service, one.serviceInstance
+            if all(who) and one.timestamp:
+                for bucket in one.histogram.values:
+                    attributes = {"meter": one.histogram.name, **_bucket(bucket)}
+                    yield Row("InstanceHistogram", one.timestamp, *who, "", attributes)
             if all(who) and one.timestamp and one.HasField("singleValue"):
                 told = one.singleValue
                 attributes = {"meter": told.name, "value": _whole(told.value)}
@@ -179,6 +183,12 @@ def _series(one: Any) -> str | None:
     written = [f"{name}={value}" for name, value in sorted(labels, key=lambda label: label[0])]
     series = "\x1f".join(part.replace("\x1f", " ") for part in [one.serviceInstance, *written])
     return series if len(series) <= 1_000 else None
+
+
+def _bucket(told: meter.MeterBucketValue) -> dict[str, Any]:
+    begins = float("-inf") if told.isNegativeInfinity else told.bucket
+    whole = int(min(max(begins, -(2.0**63)), 2.0**63)) if begins == begins else 0
+    return {"bucket": str(min(whole, 2**63 - 1)), "count": min(max(told.count, 0), 2**53)}
 
 
 def _whole(value: float) -> int:
@@ -288,6 +298,9 @@ METERS = (
     *("sw_stl_gatherer_receive_count", "sw_stl_pipeline_queue_partition_size"),
     "sw_stl_grpc_server_cpu_gauge",
 )
+HISTOGRAMS = ("instance_golang_gc_pauses", "tracing_context_performance", "of_nobody")
+BUCKETS = (0.0, 0.4, -7.9, 10.0, 1e19, -1e19, float("nan"), float("inf"), float("-inf"))
+COUNTS = (-1, 0, 1, 7, 2**60)
 LABELS = (("pipe", "é"), ("pipe", ""), ("status", "a=b"), ("type", "x" * 990), ("part", "0\x1f1"))
 VALUES = (-3.0, 0.0, 0.2, 1.0, 2.5, 123.4, 9e18, float("nan"), float("inf"))
 
@@ -297,7 +310,10 @@ def _sample(random: Random, now_ms: int) -> meter.MeterData:
     told.serviceInstance = random.choice(["s-1", "s-2"])
     told.timestamp = random.choice([0, _time(random, now_ms), _time(random, now_ms)])
     if random.random() < 0.2:
-        told.histogram.name = METERS[0]
+        told.histogram.name = random.choice(HISTOGRAMS)
+        for bucket in random.sample(BUCKETS, random.randrange(5)):
+            told.histogram.values.add(bucket=bucket, count=random.choice(COUNTS))
+            told.histogram.values[-1].isNegativeInfinity = random.random() < 0.1
     else:
         told.singleValue.name = random.choice(METERS)
         told.singleValue.value = random.choice(VALUES)

@@ -47,6 +47,10 @@ def labels(count: int) -> bytes:
     return framed(1, framed(2, b"") * count)
 
 
+def buckets(count: int) -> bytes:
+    return framed(2, framed(3, b"") * count)
+
+
 @pytest.mark.parametrize(
     ("kind", "make", "more"),
     [
@@ -57,6 +61,7 @@ def labels(count: int) -> bytes:
         (Kind.OTLP_TRACES, attributes, 2),
         (Kind.INSTANCE_PROPERTIES, properties, 0),
         (Kind.METER, labels, 1),
+        (Kind.METER, buckets, 1),
     ],
 )
 def test_one_element_more_than_the_bound_is_too_many(kind, make, more) -> None:

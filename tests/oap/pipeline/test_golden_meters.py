@@ -20,7 +20,8 @@ from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.wire.rpc import Kind
 
 SCRIPTS = all_scripts(NOON)
-PLAN = plan_of(shipped()).of({"InstanceMeter", "ServiceMeter"})
+SOURCES = {"InstanceMeter", "InstanceHistogram", "ServiceMeter"}
+PLAN = plan_of([*shipped(), *(one.oal for one in SCRIPTS)]).of(SOURCES)
 each_script = pytest.mark.parametrize("one", SCRIPTS, ids=lambda one: one.name)
 
 
@@ -74,7 +75,7 @@ def test_spark_and_the_plain_analysis_agree_on_every_meter(by_spark: Seen) -> No
     assert by_spark == plain(*SCRIPTS)
 
 
-def test_every_shipped_metric_of_meters_is_expected_by_a_script() -> None:
+def test_every_metric_of_meters_is_expected_by_a_script() -> None:
     expected = {name for one in SCRIPTS for name in one.expect}
     assert {metric.name for one in PLAN.sources for metric in one.metrics} - expected == set()
 

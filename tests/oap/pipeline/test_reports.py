@@ -21,7 +21,7 @@ from skyfarer.oap.core.inventory import InventoryScope
 from skyfarer.oap.core.storage import Applied, Deltas
 from skyfarer.oap.oal.compiler import Text, plan_of, shipped
 from skyfarer.oap.oal.interpreter import accumulate, merge
-from skyfarer.oap.oal.values import value_of
+from skyfarer.oap.oal.values import NO_BEGINNING, value_of
 from skyfarer.oap.pipeline.analysis.segments import one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, NamingSettings
 from skyfarer.oap.pipeline.metrics import Metrics
@@ -180,6 +180,29 @@ def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> 
     kept = bench.storage.records(Kind.METER, *ALWAYS, limit=9)
     assert [one.payload for one in kept] == [one.SerializeToString() for one in (told, nobody)]
     assert bench.progress() == Applied(3, 3, {})
+
+
+def test_buckets_of_a_histogram_are_added_up_in_storage_and_the_record_is_kept(
+    bench: Bench,
+) -> None:
+    told = meter.MeterData(service="snake", serviceInstance="s-1", timestamp=NOON)
+    told.histogram.values.add(isNegativeInfinity=True, count=1)
+    told.histogram.values.add(bucket=10.9, count=7)
+    for name in ("took", "unasked"):
+        told.histogram.name = name
+        bench.keep(Kind.METER, told)
+    bench.apply()
+    bench.keep(Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=[told] * 2))
+    told.histogram.name = "took"
+    bench.keep(Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=[told] * 2))
+    bench.apply()
+    instance = ids.instance_id(ids.service_id("snake"), "s-1")
+    (plan,) = (one for one in FEW.sources if one.source == "InstanceHistogram")
+    ((_, column),) = plan.metrics[0].columns
+    found = bench.storage.series(plan.source, instance, [column], BUCKET, BUCKET)
+    assert found == {BUCKET: {column: {str(NO_BEGINNING): 3, "10": 21}}}
+    assert len(bench.storage.records(Kind.METER, *ALWAYS, limit=9)) == 2
+    assert bench.progress() == Applied(4, 4, {})
 
 
 @pytest.fixture

@@ -46,6 +46,9 @@ OWN = Text(
     own_steps = from(Service.latency).histogram(100, 2);
     own_ranks = from(Service.latency).percentile(10);
     own_mean = from(Service.latency).doubleAvg();
+    own_buckets = from(InstanceHistogram.count).filter(meter == "own").sumHistogram(bucket);
+    own_bucket_ranks = from(InstanceHistogram.count).filter(meter == "own")
+        .sumHistogramPercentile(bucket);
     own_most = from(Service.latency).filter(status == false).max();
     """,
 )

@@ -34,9 +34,17 @@ load ServiceRelation shop -> cart
 load DATABASE pg
   0800 latency=300 statement='SELECT 1' trace=t-1
   0801 latency=900 statement='SELECT 2'
+load InstanceHistogram shop / shop-1
+  0800 meter='own' bucket='-9223372036854775808' count=3
+  0800 meter='own' bucket='10' count=5
+  0800 meter='own' bucket='250' count=0
+  0801 meter='own' bucket='10' count=1
+  0801 meter='own' bucket='250' count=2
 """
 SHOP, CART = ids.service_id("shop"), ids.service_id("cart")
 NOBODY = {"serviceName": "nobody", "normal": True}
+INSTANCE = ids.instance_id(SHOP, "shop-1")
+OF_INSTANCE = {"serviceName": "shop", "normal": True, "serviceInstanceName": "shop-1"}
 OF_SHOP = {"serviceName": "shop", "normal": True}
 KV = "values { id value isEmptyValue }"
 
@@ -192,6 +200,28 @@ def test_a_heat_map_has_a_column_a_point_and_its_last_step_has_no_end(loaded):
     unknown = read(loaded, "readHeatMap", shown, **of("no_such_metric"))
     assert unknown["buckets"] == [{"min": "0", "max": "infinite+"}]
     assert [one["values"] for one in unknown["values"]] == [[0]] * 3
+
+
+def test_a_heat_map_of_what_others_counted_may_have_a_bucket_without_a_beginning(loaded):
+    shown = "{ values { values } buckets { min max } }"
+    found = read(loaded, "readHeatMap", shown, **of("own_buckets", OF_INSTANCE))
+    assert found["buckets"] == [
+        {"min": "infinite-", "max": "10"},
+        {"min": "10", "max": "250"},
+        {"min": "250", "max": "infinite+"},
+    ]
+    assert [one["values"] for one in found["values"]] == [[3, 5, 0], [0, 1, 2], [0, 0, 0]]
+    asked = {"metric": {"name": "own_buckets", "id": INSTANCE}, "duration": THREE}
+    assert read(loaded, "getThermodynamic", "{ axisYStep }", **asked)["axisYStep"] == 2**31 - 1
+
+
+@pytest.mark.parametrize("labels", [["{p=50}", "{p=99}"], ["0", "4"]])
+def test_percentiles_of_what_others_counted_are_chosen_by_label_and_by_index(loaded, labels):
+    shown = f"{{ label values {{ {KV} }} }}"
+    asked = of("own_bucket_ranks", OF_INSTANCE) | {"labels": labels}
+    found = read(loaded, "readLabeledMetricsValues", shown, **asked)
+    lines = {one["label"]: values(one["values"]) for one in found}
+    assert lines == dict(zip(labels, ([10, 250, None], [10, 250, None]), strict=True))
 
 
 def test_a_heat_map_of_percentiles_has_what_they_are_reckoned_from(loaded):
@@ -392,6 +422,8 @@ def test_what_is_too_much_is_refused_with_its_bound(loaded, query, asked, senten
         ("service_cpm", "REGULAR_VALUE"),
         ("service_percentile", "LABELED_VALUE"),
         ("own_steps", "HEATMAP"),
+        ("own_buckets", "HEATMAP"),
+        ("own_bucket_ranks", "LABELED_VALUE"),
         ("top_n_database_statement", "SAMPLED_RECORD"),
         ("no_such_metric", "UNKNOWN"),
     ],

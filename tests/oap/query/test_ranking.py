@@ -32,6 +32,7 @@ PLAN = plan_of(
             r_avg = from(Service.latency).avg();
             r_double_avg = from(Service.latency).doubleAvg();
             r_sum = from(Service.latency).sum();
+            r_sum_per_minute = from(Service.latency).sumPerMin();
             r_count = from(Service.*).count();
             r_cpm = from(Service.*).cpm();
             r_percent = from(Service.*).percent(status == true);

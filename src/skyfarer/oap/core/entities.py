@@ -64,6 +64,7 @@ REPORTED: Final[Mapping[str, Entity]] = {
     "ServiceInstanceCLRGC": Entity.INSTANCE,
     "ServiceInstanceCLRThread": Entity.INSTANCE,
     "InstanceMeter": Entity.INSTANCE,
+    "InstanceHistogram": Entity.INSTANCE,
     "ServiceMeter": Entity.SERVICE,
     "TCPService": Entity.SERVICE,
     "TCPServiceInstance": Entity.INSTANCE,

@@ -84,6 +84,10 @@ def _single(operation: Operation) -> Callable[[Use], Parts]:
     return lambda use: (("value", use.accumulator(operation, [use.value])),)
 
 
+def _sum_per_minute(use: Use) -> Parts:
+    return (("total", use.accumulator(Operation.SUM, [use.value])),)
+
+
 def _increase(use: Use) -> Parts:
     """Ours; the original has it in its language of meters."""
     return (
@@ -161,6 +165,14 @@ def _label_total(use: Use) -> Parts:
     )
 
 
+def _by_series(operation: Operation, part: str) -> Callable[[Use], Parts]:
+    def parts(use: Use) -> Parts:
+        bound, inputs = _labels_max(use, SERIES_MAX), [*use.fields, use.value]
+        return ((part, use.accumulator(operation, inputs, bound=bound)),)
+
+    return parts
+
+
 def _count(part: str) -> Callable[[Use], Parts]:
     return lambda use: ((part, use.count()),)
 
@@ -168,11 +180,14 @@ def _count(part: str) -> Callable[[Use], Parts]:
 _NONE: Final[frozenset[Type]] = frozenset()
 _LABEL_AVERAGE: Final = (Takes.TEXT, Takes.NUMBER, Takes.SIZE)
 _SERIES: Final = (Takes.TEXT, Takes.LABELS, Takes.SIZE)
+_BUCKET: Final = (Takes.TEXT, Takes.SIZE)
+"""Where a bucket begins, of a histogram that others have counted."""
 FUNCTIONS: Final[Mapping[str, Function]] = {
     "longAvg": Function(WHOLE, (), _average(Operation.SUM)),
     "avg": Function(WHOLE, (), _average(Operation.SUM)),
     "doubleAvg": Function(NUMBERS, (), _average(Operation.SUM_DOUBLE)),
     "sum": Function(WHOLE, (), _single(Operation.SUM)),
+    "sumPerMin": Function(WHOLE, (), _sum_per_minute),
     "count": Function(_NONE, (), _count("value")),
     "cpm": Function(_NONE, (), _count("total")),
     "percent": Function(_NONE, (Takes.CONDITION,), _percent),
@@ -190,4 +205,18 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "labelAvg": Function(_NONE, _LABEL_AVERAGE, _label_average, optional=1),
     "labelIncrease": Function(WHOLE, _SERIES, _label_increase, optional=1),
     "labelTotal": Function(WHOLE, _SERIES, _label_total, optional=1),
+    "labelSum": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_SUMS, "value"), optional=1),
+    "labelSumPerMin": Function(
+        WHOLE, _SERIES, _by_series(Operation.LABEL_SUMS, "total"), optional=1
+    ),
+    "labelMax": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_MAX, "value"), optional=1),
+    "labelMin": Function(WHOLE, _SERIES, _by_series(Operation.LABEL_MIN, "value"), optional=1),
+    "sumHistogram": Function(
+        WHOLE, _BUCKET, _by_series(Operation.LABEL_SUMS, "dataset"), optional=1
+    ),
+    "sumHistogramPercentile": Function(
+        WHOLE, _BUCKET, _by_series(Operation.LABEL_SUMS, "summation"), optional=1
+    ),
+    "avgHistogram": Function(WHOLE, _BUCKET, _label_total, optional=1),
+    "avgHistogramPercentile": Function(WHOLE, _BUCKET, _label_total, optional=1),
 }

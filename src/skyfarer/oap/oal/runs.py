@@ -62,6 +62,7 @@ _RECKONED: Final[Mapping[str, _Reckon]] = {
     "longAvg": _quotients("summation", "count"),
     "avg": _averages,
     "cpm": lambda parts, minutes: [total // minutes for total in parts["total"]],
+    "sumPerMin": lambda parts, minutes: [total // minutes for total in parts["total"]],
     "percent": _percents("match", "total"),
     "rate": _percents("numerator", "denominator"),
     "apdex": _apdex,

@@ -168,6 +168,7 @@ _ROWS = (
         "maxCompletionPortThreads:long maxWorkerThreads:long",
     ),
     _source("InstanceMeter", None, f"{_INSTANCE} meter value:long"),
+    _source("InstanceHistogram", None, f"{_INSTANCE} meter bucket count:long"),
     _source("ServiceMeter", None, "name meter value:long series"),
     _source("DatabaseAccess", 17, _ACCESS),
     _source("CacheAccess", 55, f"{_ACCESS} operation:VirtualCacheOperation"),

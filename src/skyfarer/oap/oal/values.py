@@ -7,9 +7,11 @@ the rank of a percentile is reckoned in 32-bit floats.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import add
 from typing import Final, TypeAlias
 
 from skyfarer.oap.oal.plan import Metric
@@ -18,11 +20,17 @@ from skyfarer.oap.oal.series import shown
 Value: TypeAlias = int | float | Mapping[str, int]
 Columns: TypeAlias = Mapping[str, Value]
 RANKS: Final = (50, 75, 90, 95, 99)
+_NUMBER: Final = re.compile("-?[0-9]{1,19}", re.ASCII)
 _RANK_LABELS: Final = tuple(f"{{p={rank}}}" for rank in RANKS)
+HISTOGRAMS: Final = frozenset({"histogram", "sumHistogram", "avgHistogram"})
+RANKED: Final = frozenset({"percentile2", "sumHistogramPercentile", "avgHistogramPercentile"})
+"""Functions whose labels are RANKS."""
 TABLES: Final = frozenset(
     {
-        *("percentile2", "percentile", "histogram", "labelCount", "labelAvg"),
-        *("labelIncrease", "labelTotal"),
+        *HISTOGRAMS,
+        *RANKED,
+        *("percentile", "labelCount", "labelAvg"),
+        *("labelIncrease", "labelTotal", "labelSum", "labelSumPerMin", "labelMax", "labelMin"),
     }
 )
 """Functions whose value is a table, a number by label."""
@@ -32,7 +40,12 @@ GROWTHS: Final = frozenset({"increase", "labelIncrease"})
 """Functions whose value also depends on the bucket before."""
 WHOLE: Final = 10_000
 """A hundred percent."""
-_WHOLE_ITEMS: Final = GROWTHS | {"longAvg", "avg", "doubleAvg", "labelAvg", "labelTotal"}
+NO_BEGINNING: Final = -(2**63)
+"""In the place of the number at which a bucket begins."""
+_WHOLE_ITEMS: Final = GROWTHS | {
+    *("longAvg", "avg", "doubleAvg", "labelAvg", "labelTotal"),
+    *("avgHistogram", "avgHistogramPercentile"),
+}
 """Their items reach all parts at once: a count alone is of a time before the sum was asked for."""
 
 
@@ -105,17 +118,19 @@ def _label_growth(parts: _Parts, before: _Parts) -> Mapping[str, int]:
         series: _grown(most, least[series], earlier.get(series))
         for series, most in parts.table("most").items()
     }
-    added = _added_by_labels(grown, parts.labels)
+    added = _by_labels(grown, parts.labels)
     return {label: truncated(total, parts.minutes) for label, total in added.items()}
 
 
-def _added_by_labels(numbers: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+def _by_labels(
+    numbers: Mapping[str, int], names: Sequence[str], both: Callable[[int, int], int] = add
+) -> dict[str, int]:
     """Of series: those that differ in their instance, or in labels not named, are one."""
-    added: dict[str, int] = {}
+    found: dict[str, int] = {}
     for series, number in numbers.items():
         label = shown(series, names)
-        added[label] = added.get(label, 0) + number
-    return added
+        found[label] = both(found[label], number) if label in found else number
+    return found
 
 
 def _percent(match: int, total: int) -> int:
@@ -139,7 +154,7 @@ def _roofs(total: int) -> tuple[int, ...]:
     return tuple(math.floor(one + 0.5) for one in exact)
 
 
-def percentiles(dataset: Mapping[str, int], precision: int) -> list[int]:
+def percentiles(dataset: Mapping[str, int] | Mapping[int, int], precision: int) -> list[int]:
     """Of RANKS, from bucket → count, in one pass: a later rank has no lower roof."""
     roofs = _roofs(sum(dataset.values()))
     found, reached, roof = list[int](), 0, roofs[0]
@@ -176,20 +191,49 @@ def _average(total: int, count: int) -> int:
     return truncated(total, count) or (1 if total > 0 else 0)
 
 
+def _averages(parts: _Parts) -> Mapping[str, int]:
+    sums, counts = parts.table("summation"), parts.table("count")
+    return {label: _average(total, counts[label]) for label, total in sums.items()}
+
+
+def _buckets(table: Mapping[str, int]) -> dict[int, int]:
+    """By where they begin; a text that is no number is no bucket."""
+    return {int(text): number for text, number in table.items() if _NUMBER.fullmatch(text)}
+
+
+def _as_histogram(table: Mapping[str, int]) -> Mapping[str, int]:
+    return {str(bucket): number for bucket, number in _buckets(table).items()}
+
+
+def _histogram_percentiles(table: Mapping[str, int]) -> Mapping[str, int]:
+    """What has no beginning is counted with the first that has one: the original has no value
+    then. Where nothing was counted all are 0."""
+    buckets = _buckets(table)
+    below = buckets.pop(NO_BEGINNING, 0)
+    if buckets:
+        buckets[min(buckets)] += below
+    found = percentiles(buckets, 1) if sum(buckets.values()) > 0 else [0] * len(RANKS)
+    return dict(zip(_RANK_LABELS, found, strict=True))
+
+
 def _label_count(parts: _Parts) -> Mapping[str, int]:
     return {f"{{n={label}}}": count for label, count in parts.table("dataset").items()}
 
 
 def _label_average(parts: _Parts) -> Mapping[str, int]:
-    sums, counts = parts.table("summation"), parts.table("count")
-    return {f"{{n={label}}}": _average(total, counts[label]) for label, total in sums.items()}
+    return {f"{{n={label}}}": average for label, average in _averages(parts).items()}
 
 
 def _label_total(parts: _Parts) -> Mapping[str, int]:
     """The mean of each series, added up."""
     sums, counts = parts.table("summation"), parts.table("count")
     means = {series: truncated(total, counts[series]) for series, total in sums.items()}
-    return _added_by_labels(means, parts.labels)
+    return _by_labels(means, parts.labels)
+
+
+def _label_sum_per_minute(parts: _Parts) -> Mapping[str, int]:
+    added = _by_labels(parts.table("total"), parts.labels)
+    return {label: truncated(total, parts.minutes) for label, total in added.items()}
 
 
 _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
@@ -197,6 +241,7 @@ _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "avg": lambda parts: _average(parts.whole("summation"), parts.whole("count")),
     "doubleAvg": lambda parts: parts.number("summation") / parts.number("count"),
     "sum": lambda parts: parts.number("value"),
+    "sumPerMin": lambda parts: truncated(parts.whole("total"), parts.minutes),
     "count": lambda parts: parts.number("value"),
     "cpm": lambda parts: parts.whole("total") // parts.minutes,
     "percent": lambda parts: _percent(parts.whole("match"), parts.whole("total")),
@@ -209,7 +254,15 @@ _VALUES: Final[Mapping[str, Callable[[_Parts], Value]]] = {
     "percentile2": _percentile2,
     "percentile": _percentile,
     "histogram": _histogram,
+    "sumHistogram": lambda parts: _as_histogram(parts.table("dataset")),
+    "sumHistogramPercentile": lambda parts: _histogram_percentiles(parts.table("summation")),
+    "avgHistogram": lambda parts: _as_histogram(_averages(parts)),
+    "avgHistogramPercentile": lambda parts: _histogram_percentiles(_averages(parts)),
     "labelCount": _label_count,
     "labelAvg": _label_average,
     "labelTotal": _label_total,
+    "labelSum": lambda parts: _by_labels(parts.table("value"), parts.labels),
+    "labelSumPerMin": _label_sum_per_minute,
+    "labelMax": lambda parts: _by_labels(parts.table("value"), parts.labels, max),
+    "labelMin": lambda parts: _by_labels(parts.table("value"), parts.labels, min),
 }

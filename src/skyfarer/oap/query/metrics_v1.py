@@ -92,7 +92,9 @@ class MetricsV1:
                 for point, counts in enumerate(steps.counts)
                 for step, count in enumerate(counts)
             ],
-            "axisYStep": steps.edges[1] - steps.edges[0] if known else STEP_UNLESS_KNOWN,
+            "axisYStep": min(steps.edges[1] - steps.edges[0], _INT_MAX)
+            if known
+            else STEP_UNLESS_KNOWN,
         }
 
     def _of_kind(self, kind: Entity) -> Callable[..., list[View]]:

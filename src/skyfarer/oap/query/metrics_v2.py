@@ -8,6 +8,7 @@ from typing import Any
 
 from skyfarer.oap.core.entities import Entity
 from skyfarer.oap.core.storage import Reader
+from skyfarer.oap.oal.values import NO_BEGINNING
 from skyfarer.oap.query.durations import Duration
 from skyfarer.oap.query.entities import entity_id
 from skyfarer.oap.query.expressions.catalogue import Catalogue
@@ -16,7 +17,7 @@ from skyfarer.oap.query.stored_lists import StoredLists, top
 from skyfarer.oap.query.stored_values import Line, Steps, StoredValues
 from skyfarer.oap.query.traces.span import View
 
-ENDLESS = "infinite+"
+BEGINLESS, ENDLESS = "infinite-", "infinite+"
 
 
 class MetricsV2:
@@ -115,7 +116,8 @@ def points_view(line: Line) -> Rows:
 def _heat_map(steps: Steps) -> View:
     ends = [*map(str, steps.edges[1:]), ENDLESS]
     columns = zip(steps.ids, steps.counts, strict=True)
-    buckets = zip(map(str, steps.edges), ends, strict=False)
+    begins = [BEGINLESS if edge == NO_BEGINNING else str(edge) for edge in steps.edges]
+    buckets = zip(begins, ends, strict=False)
     return {
         "values": [{"id": identifier, "values": counts} for identifier, counts in columns],
         "buckets": [{"min": begin, "max": end} for begin, end in buckets],

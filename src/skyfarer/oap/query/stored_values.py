@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Any, Final
 
 from skyfarer.oap.core.storage import Reader
-from skyfarer.oap.oal.values import RANKS, Value
+from skyfarer.oap.oal.values import HISTOGRAMS, RANKED, RANKS, Value
 from skyfarer.oap.query import limits
 from skyfarer.oap.query.durations import Duration, Window
 from skyfarer.oap.query.errors import QueryError
@@ -107,7 +107,7 @@ class StoredValues:
         return Steps(edges, ids, tuple(counts))
 
     def _histograms(self, of: Derived, entity_id: str, window: Window) -> reading.Values:
-        if of.metric.function == "histogram":
+        if of.metric.function in HISTOGRAMS:
             return self._values(of, entity_id, window)
         if of.metric.function not in PERCENTILES:
             return {}
@@ -143,7 +143,7 @@ def _chosen(of: Derived, written: set[str], asked: Sequence[str]) -> dict[str, s
     shown = {_shown(label): label for label in written}
     if not asked:
         return shown
-    if of.metric.function == "percentile2":
+    if of.metric.function in RANKED:
         shown |= {str(index): f"{{p={rank}}}" for index, rank in enumerate(RANKS)}
     indexed = of.metric.function == "percentile"
     return {label: shown.get(label, label) for label in asked if indexed or label in shown}

@@ -28,6 +28,7 @@ Lists: TypeAlias = Mapping[int, "Lists"]
 
 _SPANS_V2: Lists = {2: {5: {}, 15: {}}}
 _METRICS: Lists = {1: {3: {}, 4: {}, 5: {}}}
+_METER: Lists = {1: {2: {}}, 2: {3: {}}}
 _LISTS: Mapping[int, Lists] = {
     Kind.SEGMENT: {3: {5: {}, 12: {}}},
     Kind.INSTANCE_PROPERTIES: {3: {}},
@@ -40,8 +41,8 @@ _LISTS: Mapping[int, Lists] = {
     Kind.CLR_METRICS: {1: {}},
     Kind.V2_JVM_METRICS: _METRICS,
     Kind.V2_CLR_METRICS: {1: {}},
-    Kind.METER: {1: {2: {}}},
-    Kind.METER_COLLECTION: {1: {1: {2: {}}}},
+    Kind.METER: _METER,
+    Kind.METER_COLLECTION: {1: _METER},
     Kind.MESH_METRICS: {1: {1: {18: {}}}, 2: {1: {13: {}}}},
 }
 _MORE: Mapping[int, int] = {Kind.METER_COLLECTION: 300_000}

@@ -297,8 +297,10 @@ V2_JVM = _runtime_v2(
 V2_CLR = _runtime_v2("CLRMetricCollection", _CLR)
 
 _SAMPLE = {
-    "meter.MeterData": ("singleValue", "service", "serviceInstance", "timestamp"),
+    "meter.MeterData": ("singleValue", "histogram", "service", "serviceInstance", "timestamp"),
     "meter.MeterSingleValue": ("name", "labels", "value"),
+    "meter.MeterHistogram": ("name", "values"),
+    "meter.MeterBucketValue": ("bucket", "count", "isNegativeInfinity"),
     "meter.Label": ("name", "value"),
 }
 _LABEL = frozenset({"meter.Label.name", "meter.Label.value"})

@@ -12,7 +12,7 @@ from skyfarer.base.binding import nearest
 from skyfarer.oap.core.entities import Entity
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.oal.plan import Metric, Plan
-from skyfarer.oap.oal.values import TABLES
+from skyfarer.oap.oal.values import HISTOGRAMS, TABLES
 from skyfarer.oap.query.entities import KINDS
 from skyfarer.oap.query.expressions import syntax
 from skyfarer.oap.query.expressions.problems import NAME_CHARS_MAX, UnknownMetric
@@ -60,7 +60,7 @@ class Derived:
 
     @property
     def type(self) -> MetricsType:
-        if self.metric.function == "histogram":
+        if self.metric.function in HISTOGRAMS:
             return MetricsType.HEATMAP
         return MetricsType.LABELED_VALUE if self.labelled else MetricsType.REGULAR_VALUE
 

@@ -82,6 +82,7 @@ _VALUES: Final[Mapping[str, Callable[[Mapping[str, Numbers], int], Numbers]]] = 
     "avg": lambda parts, _: _average(parts),
     "doubleAvg": lambda parts, _: parts["summation"] / parts["count"],
     "cpm": lambda parts, minutes: parts["total"] // minutes,
+    "sumPerMin": lambda parts, minutes: _truncated(parts["total"], minutes),
     "percent": lambda parts, _: _percent(parts["match"], parts["total"]),
     "rate": lambda parts, _: _percent(parts["numerator"], parts["denominator"]),
     "apdex": lambda parts, _: _apdex(parts),

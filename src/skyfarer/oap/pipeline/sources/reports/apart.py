@@ -89,9 +89,8 @@ def _rows(
         **_entity(part, report, *named),
     }
     slots = slots_of(part.source)
-    for attribute, value in part.values.items():
+    for attribute, found in _said(part, inner, messages, owners):
         slot = slots[attribute]
-        found = pc.struct_field(inner, value) if isinstance(value, str) else value(inner)
         columns[slot] = found.cast(FORM.field(slot).type)
         if attribute in _OF_RELATIONS:
             column = _OF_RELATIONS[attribute]
@@ -103,6 +102,17 @@ def _rows(
         columns["properties"] = told.cast(FORM.field("properties").type)
     arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FORM]
     return pa.StructArray.from_arrays(arrays, fields=list(FORM)), records
+
+
+def _said(
+    part: Part, inner: pa.StructArray, messages: pa.StructArray, owners: Owners
+) -> Iterator[tuple[str, pa.Array]]:
+    """Attribute and its value of each row; `owners` are their places among the messages."""
+    for attribute, value in part.values.items():
+        found = pc.struct_field(inner, value) if isinstance(value, str) else value(inner)
+        yield attribute, found
+    for attribute, made in part.outer.items():
+        yield attribute, made(messages).take(pa.array(owners))
 
 
 def _entity(

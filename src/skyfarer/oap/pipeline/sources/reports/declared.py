@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, TypeAlias
 
@@ -33,6 +33,12 @@ class Part:
     """Of a relation: what it is known by, where that is not its `componentId` alone."""
     properties: str = ""
     """Of an instance: the field that has them."""
+    outer: Mapping[str, Made] = field(default_factory=dict)
+    """Attributes that the whole message says, of all that is at `path`."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return *self.values, *self.outer
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def slots_of(source: str) -> Mapping[str, str]:
     if source not in SOURCES:
         return slots
     used: dict[str, int] = {}
-    said = {name for part in _PARTS if part.source == source for name in part.values}
+    said = {name for part in _PARTS if part.source == source for name in part.attributes}
     for name, attribute in SOURCES[source].attributes.items():
         if name not in said:
             continue
