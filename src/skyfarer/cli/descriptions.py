@@ -234,6 +234,7 @@ examples:
   skyfarer oal check *.oal
   skyfarer oal explain service_percentile
   skyfarer oal explain queue_delay my-metrics.oal
+  skyfarer oal explain queue_delay my-metrics.oal --spark
 """
 
 OAL_CHECK_ABOUT = """\
@@ -244,6 +245,7 @@ column, one sentence each. Exit code 0 with the number of metrics they define wh
 
 OAL_EXPLAIN_ABOUT = """\
 What a metric of the shipped files, or of yours, is made of: the columns that are stored for it,
-what each adds up, which other metrics use it too, and how Spark comes by it. Exit code 2 when there
-is no such metric or a file is wrong.
+what each adds up, which other metrics use it too, and the shape of the query. With --spark the plan
+that Spark itself makes of it, for which Java is needed and some seconds. Exit code 2 when there is
+no such metric or a file is wrong.
 """

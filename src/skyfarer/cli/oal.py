@@ -38,7 +38,7 @@ def add_oal(commands: Commands[Parser]) -> None:
         description=say.OAL_EXPLAIN_ABOUT,
         epilog=say.OAL_EXAMPLES,
     )
-    explain.set_defaults(command=_explain, parser=explain, package="skyfarer")
+    explain.set_defaults(command=_explain, parser=explain, package="skyfarer[oap]")
     explain.add_argument("metric", metavar="METRIC", help="its name, as in service_cpm")
     explain.add_argument(
         "files",
@@ -46,6 +46,11 @@ def add_oal(commands: Commands[Parser]) -> None:
         type=Path,
         nargs="*",
         help="OAL of your own, beside what is shipped",
+    )
+    explain.add_argument(
+        "--spark",
+        action="store_true",
+        help="start Spark and show the physical plan that it makes for the metric's source",
     )
     group.set_defaults(parser=group)
     group.commands = tuple(under.choices)
@@ -69,7 +74,11 @@ def _explain(parsed: argparse.Namespace) -> int:
     from skyfarer.oap.oal.explanation import explained
 
     plan = plan_of([*shipped(), *map(_read, parsed.files)])
-    print(explained(plan, parsed.metric))
+    print(explained(plan, parsed.metric), flush=True)
+    if parsed.spark:
+        from skyfarer.oap.boot.explaining import print_physical_plan
+
+        print_physical_plan(plan, parsed.metric)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A metric explained: its columns, what they add up, who shares them, and how Spark executes it."""
+"""A metric explained: its columns, what they add up, who shares them, the shape of the query."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from skyfarer.oap.oal.plan import Accumulator, Metric, Plan, SourcePlan
 from skyfarer.oap.oal.tables import TABLES, cell_of, key_columns, key_of
 
 SHARERS_SHOWN_MAX = 4
+OF_THE_KEY = (
+    "                 (what a whole group has in common is asked of it once, not of its rows)"
+)
 
 
 def explained(plan: Plan, name: str) -> str:
-    """Some lines of text. A name that the plan has not is a ConfigError with the nearest one."""
+    """Some lines of text. Raises as `found` does."""
+    return "\n".join(_lines(*found(plan, name)))
+
+
+def found(plan: Plan, name: str) -> tuple[SourcePlan, Metric]:
+    """A name that the plan has not is a ConfigError with the nearest one."""
     metrics = {
         metric.name: (source, metric) for source in plan.sources for metric in source.metrics
     }
@@ -22,7 +30,7 @@ def explained(plan: Plan, name: str) -> str:
         raise ConfigError(f"the metric '{name}' is disabled")
     if name not in metrics:
         raise ConfigError(f"there is no metric '{name}'{nearest(name, metrics)}")
-    return "\n".join(_lines(*metrics[name]))
+    return metrics[name]
 
 
 def _lines(source: SourcePlan, metric: Metric) -> Iterator[str]:
@@ -67,9 +75,11 @@ def _spark(source: SourcePlan, used: list[Accumulator]) -> Iterator[str]:
     yield f"  HashAggregate  by source, minute, {', '.join(ENTITY_COLUMNS[:4])}, …" + "".join(
         f", {names[key]}" for key in dict.fromkeys(map(key_of, tables))
     )
+    yield "  Exchange       by the same"
+    yield "  HashAggregate  the parts of each group together, which then has"
     for cell in cells:
         yield f"                   {cell.column} = {cell}"
-    yield "  Exchange       by the same"
-    yield "  HashAggregate  the same of each part"
+    if any(cell.where for cell in cells):
+        yield OF_THE_KEY
     for table in tables:
         yield f"  folded         {table.column} = {names[key_of(table)]} → {cell_of(table).column}"

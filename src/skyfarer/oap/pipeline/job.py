@@ -1,9 +1,9 @@
 """The analysis job of a node: one session, one streaming query, from queue to storage.
 
 Where to begin is asked of storage at every start; Spark's checkpoint is made anew each time, so a
-lost, stale or damaged one cannot matter. A query that fails is started again from what storage
-holds, after a pause that grows; if it fails that often without moving on, or the JVM is gone, the
-job reports itself dead through `failed` and the program ends rather than pretend.
+lost, stale or damaged one cannot matter, and the log says so. A query that fails is started again
+from what storage holds, after a pause that grows; if it fails that often without moving on, or the
+JVM is gone, the job reports itself dead through `failed` and the program ends rather than pretend.
 
 Storage that is away, restarts or is full (RetryableError) is waited for, however long it takes: the
 records are in the queue, and nothing is lost by it. Such failures are not counted.
@@ -50,6 +50,8 @@ from skyfarer.telemetry.metrics import Registry
 FAILURES_MAX = 8
 """So many failures in a row at the same offset, and the job gives up."""
 PART = "analysis"
+THROWN_AWAY = "Spark's checkpoint is thrown away, since it may be damaged or older than that"
+NONE_LEFT = "there is no checkpoint of Spark's"
 _GONE = (Py4JError, Py4JNetworkError, OSError)
 """What a call to Spark raises when its JVM is no more."""
 
@@ -155,9 +157,14 @@ class AnalysisJob:
     def _start_query(self, session: SparkSession, start: int) -> StreamingQuery:
         self._hindered = ""
         checkpoint = self._settings.spark.scratch / "checkpoint"
-        shutil.rmtree(checkpoint, ignore_errors=True)
+        left = checkpoint.exists()
+        if left:
+            shutil.rmtree(checkpoint)
         self._consumer.commit(start)
-        log.info("analysis begins at record %d of queue %s", start, self._queue.queue_id)
+        log.info(
+            "analysis begins at record %d of queue %s, which storage has reached; %s",
+            *(start, self._queue.queue_id, THROWN_AWAY if left else NONE_LEFT),
+        )
         rows = (
             session.readStream.format(QueueSource.name())
             .option("directory", str(self._settings.queue_directory))

@@ -7,7 +7,7 @@ one row an entity and minute, with tables where a metric has one; reports go the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property, reduce
 
 import pyarrow as pa
@@ -71,6 +71,14 @@ class Metrics:
             self._query = AnalysedOnce(lambda some: lowered_plan.of(traffic.of(some, known)))
             self._aliases = aliases
         return self._query.of(rows)
+
+    def query_of(self, source: str, rows: DataFrame) -> tuple[DataFrame, Mapping[str, str]]:
+        """The query that the metrics of a source are made by, and the column of its result that
+        has each accumulator. Nothing runs here."""
+        if source in TRACED:
+            return self.frame(rows), self._expressions[1].places
+        _, made, query = self._reports(frozenset({source}))
+        return query.of(rows), made.places
 
     @cached_property
     def _reported(self) -> Reported:

@@ -49,6 +49,7 @@ EXECUTOR_DIES = "the executor that reads is to die"
 PLANNER_DIES = "the planner of a batch is to die"
 PLANNER_WAITS = "the planner of a batch is to wait for its end"
 HITS = "hits"
+ORPHANS = "orphans"
 """Names of files beside the queue."""
 LOOK_EVERY_S = 0.001
 
@@ -107,6 +108,14 @@ def kill_all(_: Path) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
+def kill_driver(directory: Path) -> None:
+    """This process alone. Whom it leaves behind is written down: it cannot be asked afterwards."""
+    left = psutil.Process().children(recursive=True)
+    lines = (f"{one.pid} {one.create_time()} {one.name()}\n" for one in left)
+    (directory / ORPHANS).write_text("".join(lines))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def kill_jvm(_: Path) -> None:
     (jvm,) = [one for one in psutil.Process().children() if "java" in one.name()]
     jvm.kill()
@@ -135,6 +144,7 @@ def lose_checkpoint(directory: Path) -> None:
 
 DEEDS: dict[str, Callable[[Path], None]] = {
     "kill all": kill_all,
+    "kill the driver": kill_driver,
     "kill the JVM": kill_jvm,
     "kill the workers": kill_workers,
     "kill an executor": kill_executor,

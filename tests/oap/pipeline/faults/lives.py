@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+import psutil
 
 from oap.pipeline.faults import job
 
@@ -40,3 +42,31 @@ def living(directory: Path, output: int | IO[str], *fates: str) -> Iterator[subp
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def orphans(directory: Path) -> Iterator[dict[str, list[psutil.Process]]]:
+    """By name, all that a driver which was killed alone has left behind. It is killed where it is
+    left too early."""
+    found: dict[str, list[psutil.Process]] = {}
+    for line in (directory / job.ORPHANS).read_text().splitlines():
+        pid, begun, name = line.split(maxsplit=2)
+        found.setdefault(name, [])
+        with suppress(psutil.NoSuchProcess):
+            one = psutil.Process(int(pid))
+            if one.create_time() == float(begun):
+                found[name].append(one)
+    try:
+        yield found
+    finally:
+        for one in [one for those in found.values() for one in those]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether or not anybody has asked how."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -30,9 +30,10 @@ from oap.pipeline.faults.line import (
     contents,
     dying,
 )
-from oap.pipeline.faults.lives import lived
+from oap.pipeline.faults.lives import LIFE_S, has_ended, lived, living, orphans
 from oap.pipeline.faults.work import BATCH, BATCHES
 from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.testing.programs import eventually
 
 DEATHS = (
     *((SEARCH, 1), (METRICS, 1), (BEGIN, 1), (STATEMENT, 1), (STATEMENT, 30), (COMMIT, 1)),
@@ -44,6 +45,7 @@ KILLS = [(*step, deed) for step in STEPS for deed in ("kill the JVM", "kill all"
 FEW = 9
 """Records of a batch of theirs, so that there are enough for all lives. The first one has as many
 as ever, as calls come before it is known whom they reach, or after."""
+ORPHANS_END_S = 120
 EACH = 12
 """Of so many moments of a transaction one is looked at."""
 
@@ -86,6 +88,25 @@ def test_a_driver_or_jvm_ended_by_sigkill_in_a_batch_leaves_the_tables_of_one_ne
     with Line(life, spark, metrics) as line:
         line.run()
         assert line.consumer.committed() == BATCHES * BATCH
+    assert contents(life) == undisturbed
+
+
+@pytest.mark.timeout(3600)
+def test_a_driver_killed_alone_leaves_no_jvm_and_no_worker_and_the_tables_of_one_never_killed(
+    filled: Path, undisturbed: Tables, spark: SparkSession, metrics: Metrics, tmp_path: Path
+) -> None:
+    life, said = shutil.copytree(filled, tmp_path / "life"), tmp_path / "said"
+    (life / job.WORKER_DIED).touch()  # one that died would make the query begin anew
+    fate = f"{COMMIT}/2/kill the driver"
+    with said.open("w") as output, living(life, output, fate) as process:
+        assert process.wait(LIFE_S) == -signal.SIGKILL, said.read_text()
+    with orphans(life) as left:
+        assert {"java"} < {*left}, "it had no JVM, or that no worker"
+        for name, those in left.items():
+            eventually(lambda those=those: all(map(has_ended, those)), ORPHANS_END_S, f"no {name}")
+    with Line(life, spark, metrics) as line:
+        assert line.applied() == BATCH
+        line.run()
     assert contents(life) == undisturbed
 
 

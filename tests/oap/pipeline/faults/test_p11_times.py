@@ -9,13 +9,14 @@ from pyspark.sql import SparkSession
 
 from oap.pipeline.bench import BUCKET, NOON, SHOP, Bench, Calls
 from oap.pipeline.faults.line import Line, contents
-from oap.pipeline.faults.work import fill, laced, pair, pairs
+from oap.pipeline.faults.work import fill, laced, pair, pairs, told
 from skyfarer.oap.core.storage import Applied
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.times import DAY_MS, FUTURE_MS_MAX
 from skyfarer.telemetry import table
 from skyfarer.testing.traces import segment
 from skyfarer.wire.messages import SegmentObject
+from skyfarer.wire.rpc import Kind
 
 NOW = NOON + 3_600_000
 OLDEST, NEWEST = (NOW // DAY_MS - 6) * DAY_MS, NOW + FUTURE_MS_MAX
@@ -108,7 +109,7 @@ def test_records_out_of_their_time_leave_the_tables_of_a_queue_without_them(
     times = (NEWEST + 1, OLDEST - 1, NOW + 7 * DAY_MS, 0, NEWEST - 30, OLDEST - 40 * DAY_MS)
     wrong = [pair(10_000 + n, start_ms)[0] for n, start_ms in enumerate(times)]
     fill(tmp_path / "clean", good)
-    fill(tmp_path / "laced", laced(good, [bytes(one.SerializeToString()) for one in wrong]))
+    fill(tmp_path / "laced", laced(good, [told(Kind.SEGMENT, one) for one in wrong]))
     for name, border in (("clean", CALLS), ("laced", CALLS + 4)):
         with Line(tmp_path / name, spark, metrics) as line:
             line.run(batches=1, records=border)

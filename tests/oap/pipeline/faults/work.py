@@ -94,12 +94,12 @@ def _batch(batch: int) -> Iterator[tuple[int, bytes]]:
     yield pairs([max(0, batch * 8 - 5)])[0]
 
 
-def laced(good: list[tuple[int, bytes]], bad: list[bytes]) -> Work:
-    """With the bad segments far apart."""
+def laced(good: list[tuple[int, bytes]], bad: list[tuple[int, bytes]]) -> Work:
+    """With the bad records far apart."""
     distance = len(good) // len(bad)
     for number, record in enumerate(good):
         if number % distance == 0 and number // distance < len(bad):
-            yield Kind.SEGMENT, bad[number // distance]
+            yield bad[number // distance]
         yield record
 
 
