@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from contracts.metrics_contract import address, aliases_of, only
 from contracts.storage_contract import (
     MINUTE,
     NOON,
@@ -23,6 +24,7 @@ from contracts.storage_contract import (
 )
 from skyfarer.base.errors import PermanentError
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.entities import ADDRESS_ALIAS
 from skyfarer.oap.core.expiry import DayTable, DayTables, DroppedDayError, Kept, Lease
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.storage import Analysed
@@ -204,6 +206,17 @@ class ExpiryContract(LeaseContract):
         assert list(storage.known_segments(*known)) == ["s1"]
         series = calls_of(storage, "Service", SHOP, OLD, TODAY)
         assert series == {TODAY: sums(1, 10, 0)}
+
+    def test_an_address_stands_for_its_instance_when_all_days_are_dropped(
+        self, storage: Any
+    ) -> None:
+        claim = only(ADDRESS_ALIAS, address(at(OLD) // 60_000, "10.0.0.1:80", "shop", "a"))
+        storage.apply(batch(0, 1, metrics=claim))
+        storage.apply(of_day(OLD, 1))
+        lease = held(storage)
+        for table in storage.day_tables():
+            assert storage.drop(lease, table)
+        assert aliases_of(storage) == {"10.0.0.1:80": ("shop", "a")}
 
     @pytest.mark.parametrize("what", LATE)
     def test_t07_late_rows_of_a_dropped_day_are_refused_and_make_no_table(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 
 from oap.pipeline.bench import NOON, SETTINGS, SHOP, Bench
 from skyfarer.oap.core import ids
@@ -68,6 +69,40 @@ def test_a_log_is_found_by_whom_it_is_of_by_its_trace_and_by_searchable_tags(ben
     assert bench.storage.log_tag_keys(ALWAYS_S, 9) == ["code", "level"]
     assert bench.storage.tag_keys(ALWAYS_S, 9) == []
     assert bench.progress() == Applied(4, 4, {})
+
+
+SAMPLE = """{
+    "timestamp": 1618161813371,
+    "service": "Your_ApplicationName",
+    "serviceInstance": "3a5b8da5a5ba40c0b192e91b5c80f1a8@192.168.1.8",
+    "layer": "GENERAL",
+    "traceContext": {
+        "traceId": "ddd92f52207c468e9cd03ddd107cd530.69.16181331190470001",
+        "spanId": "0",
+        "traceSegmentId": "ddd92f52207c468e9cd03ddd107cd530.69.16181331190470000"
+    },
+    "tags": {"data": [{"key": "level", "value": "INFO"},
+                      {"key": "logger", "value": "com.example.MyLogger"}]},
+    "body": {"text": {"text": "log message"}}
+}"""
+"""The community's example of a log: over HTTP in an array, over Kafka alone."""
+
+
+def test_the_sample_of_the_protocol_of_logs_is_found_by_all_that_it_says(bench: Bench) -> None:
+    one = json_format.Parse(SAMPLE, log.LogData())
+    told, trace = one.timestamp, one.traceContext.traceId
+    one.timestamp = NOON
+    bench.keep(Kind.LOG, one)
+    bench.apply()
+    service = ids.service_id("Your_Appli")
+    (stored,) = bench.storage.logs(LogCondition(service_id=service), False, 0, 9, BYTES_MAX)
+    assert told == 1_618_161_813_371
+    assert (stored.timestamp, stored.data) == (NOON, one.SerializeToString())
+    assert stored.instance_id == ids.instance_id(service, "3a5b8da5a5")
+    segment_id = one.traceContext.traceSegmentId
+    assert found(bench, trace_id=trace, segment_id=segment_id, span_id=0) == ["log message"]
+    assert found(bench, tags=("level=INFO",)) == ["log message"]
+    assert found(bench, tags=("logger=com.example.MyLogger",)) == []
 
 
 def test_whoever_writes_logs_is_known(bench: Bench) -> None:

@@ -170,6 +170,19 @@ def test_what_cannot_be_analysed_is_parked_with_its_bytes_and_reason(bench: Benc
     assert bench.calls() == {BUCKET: Calls(2, 20, 0)}
 
 
+@pytest.mark.parametrize("missing", ["traceSegmentId", "service", "spans"])
+def test_a_segment_without_what_it_needs_is_parked_and_nothing_is_made_of_it(
+    bench: Bench, missing: str
+) -> None:
+    one = shop("a")
+    one.ClearField(missing)
+    bench.append(one)
+    bench.apply()
+    assert bench.parked() == [(0, "incomplete", one.SerializeToString())]
+    assert bench.progress() == Applied(1, 0, {"incomplete": 1})
+    assert bench.storage.services(None) == []
+
+
 def test_a_batch_of_bad_records_alone_still_advances(bench: Bench) -> None:
     bench.writer.append(Kind.SEGMENT, [b"\xff"] * 3)
     bench.apply()
