@@ -77,20 +77,15 @@ def meaning(kind: int, message: Any) -> Iterator[Row]:
                 yield Row(source, metric.time, *who, attributes)
         return
     if kind in (Kind.METER, Kind.METER_COLLECTION):
+        said = meter.MeterData()
         for one in [message] if kind == Kind.METER else message.meterData:
-            who = one.service, one.serviceInstance
-            if all(who) and one.timestamp:
-                for bucket in one.histogram.values:
-                    attributes = {"meter": one.histogram.name, **_bucket(bucket)}
-                    yield Row("InstanceHistogram", one.timestamp, *who, "", attributes)
-            if all(who) and one.timestamp and one.HasField("singleValue"):
-                told = one.singleValue
-                attributes = {"meter": told.name, "value": _whole(told.value)}
-                yield Row("InstanceMeter", one.timestamp, *who, "", attributes)
-                if told.name.startswith("sw_stl_"):
-                    attributes = {**attributes, "series": _series(one)}
-                    service = f"satellite::{one.service}"
-                    yield Row("ServiceMeter", one.timestamp, service, "", "", attributes)
+            said = meter.MeterData(
+                service=one.service or said.service,
+                serviceInstance=one.serviceInstance or said.serviceInstance,
+                timestamp=one.timestamp or said.timestamp,
+            )
+            if said.service and said.serviceInstance and said.timestamp:
+                yield from _metered(one, said)
         return
     if kind == Kind.MESH_METRICS:
         for one in message.httpMetrics.metrics:
@@ -177,12 +172,27 @@ def _page_part(kind: int, message: Any) -> tuple[str, dict[str, Any]]:
     return "BrowserAppWebInteractionPerf", {"inpTime": message.inpTime}
 
 
-def _series(one: Any) -> str | None:
+def _series(one: Any, instance: str) -> str | None:
     """The instance and the labels by name, with a control character between them."""
     labels = [(label.name, label.value) for label in one.singleValue.labels]
     written = [f"{name}={value}" for name, value in sorted(labels, key=lambda label: label[0])]
-    series = "\x1f".join(part.replace("\x1f", " ") for part in [one.serviceInstance, *written])
+    series = "\x1f".join(part.replace("\x1f", " ") for part in [instance, *written])
     return series if len(series) <= 1_000 else None
+
+
+def _metered(one: meter.MeterData, said: meter.MeterData) -> Iterator[Row]:
+    """`said` is of whom, and when: by this one, or by one before it."""
+    who = said.timestamp, said.service, said.serviceInstance, ""
+    for bucket in one.histogram.values:
+        yield Row("InstanceHistogram", *who, {"meter": one.histogram.name, **_bucket(bucket)})
+    if one.HasField("singleValue"):
+        told = one.singleValue
+        attributes = {"meter": told.name, "value": _whole(told.value)}
+        yield Row("InstanceMeter", *who, attributes)
+        if told.name.startswith("sw_stl_"):
+            attributes = {**attributes, "series": _series(one, said.serviceInstance)}
+            service = f"satellite::{said.service}"
+            yield Row("ServiceMeter", said.timestamp, service, "", "", attributes)
 
 
 def _bucket(told: meter.MeterBucketValue) -> dict[str, Any]:
@@ -307,7 +317,7 @@ VALUES = (-3.0, 0.0, 0.2, 1.0, 2.5, 123.4, 9e18, float("nan"), float("inf"))
 
 def _sample(random: Random, now_ms: int) -> meter.MeterData:
     told = meter.MeterData(service=random.choice(["snake", "snake", ""]))
-    told.serviceInstance = random.choice(["s-1", "s-2"])
+    told.serviceInstance = random.choice(["s-1", "s-2", "s-2", ""])
     told.timestamp = random.choice([0, _time(random, now_ms), _time(random, now_ms)])
     if random.random() < 0.2:
         told.histogram.name = random.choice(HISTOGRAMS)

@@ -169,7 +169,7 @@ def test_a_meter_is_counted_and_kept_and_one_of_nobody_is_kept(bench: Bench) -> 
     nobody = meter.MeterData(timestamp=NOON)
     nobody.singleValue.name = "instance_pvm_gc_g0"
     bench.keep(Kind.METER, told, nobody)
-    bench.keep(Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=[told, nobody]))
+    bench.keep(Kind.METER_COLLECTION, meter.MeterDataCollection(meterData=[nobody, told]))
     bench.apply()
     instance = ids.instance_id(ids.service_id("snake"), "s-1")
     (plan,) = (one for one in FEW.sources if one.source == "InstanceMeter")
@@ -203,6 +203,30 @@ def test_buckets_of_a_histogram_are_added_up_in_storage_and_the_record_is_kept(
     assert found == {BUCKET: {column: {str(NO_BEGINNING): 3, "10": 21}}}
     assert len(bench.storage.records(Kind.METER, *ALWAYS, limit=9)) == 2
     assert bench.progress() == Applied(4, 4, {})
+
+
+def test_who_a_collection_is_of_stands_in_its_first_meter_and_holds_for_the_others() -> None:
+    first = meter.MeterData(service="snake", serviceInstance="s-1", timestamp=NOON)
+    other, nobody = meter.MeterData(), meter.MeterData()
+    for number, one in enumerate((first, other, nobody)):
+        one.singleValue.name = f"sw_stl_{number}"
+    later = meter.MeterData(service="snail", timestamp=NOON + 1)
+    later.histogram.values.add(count=1)
+    given = [[first, other, later, other], [nobody], [other]]
+    payloads = [meter.MeterDataCollection(meterData=one).SerializeToString() for one in given]
+    batch = decoders("ptars")[Kind.METER_COLLECTION].decode_all(pa.array(payloads, pa.binary()))
+    told, *others = reports_of(Kind.METER_COLLECTION, batch).to_pylist()
+    assert [
+        (one["source"], one["service"], one["instance"], one["time"] - NOON) for one in told
+    ] == [
+        *[("InstanceMeter", "snake", "s-1", 0)] * 2,
+        ("InstanceMeter", "snail", "s-1", 1),
+        ("InstanceHistogram", "snail", "s-1", 1),
+        *[("ServiceMeter", "satellite::snake", "", 0)] * 2,
+        ("ServiceMeter", "satellite::snail", "", 1),
+    ]
+    series = [one["text_1"] for one in told if one["source"] == "ServiceMeter"]
+    assert (series, others) == (["s-1"] * 3, [[], []])
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ column `reports` of its row holds what came of it:
 
 Sources share those places, so that one aggregation serves all of them (`slots_of`). What an agent
 does not send (threads of an old one) says nothing, where the original has a row of zeros. A meter
-without service, instance or time says nothing either.
+without service, instance or time, of its own or of one before it in its collection, says nothing
+either.
 """
 
 from skyfarer.oap.pipeline.sources.reports.apart import reports_of

@@ -41,10 +41,26 @@ def reports_of(kind: int, batch: pa.RecordBatch) -> pa.ListArray:
 
 def _made(report: Report, whole: pa.StructArray) -> Iterator[tuple[pa.StructArray, Owners]]:
     messages, parents = _inside(whole, report.each)
+    if report.carried:
+        messages = _carried(messages, parents, {report.time, *report.names.values()})
     if report.of_each:
         messages, parents = _those(_known(messages, report), messages, parents)
     for part in report.parts:
         yield _rows(part, report, whole, messages, parents)
+
+
+def _carried(messages: pa.StructArray, owners: Owners, names: set[str]) -> pa.StructArray:
+    """The same with these fields of the elements before, of one record, where they are empty."""
+    fields = list(messages.type)
+    columns = {field.name: pc.struct_field(messages, field.name) for field in fields}
+    for name in names:
+        nothing = pa.scalar("" if pa.types.is_string(columns[name].type) else 0, columns[name].type)
+        known = pc.not_equal(columns[name], nothing).to_numpy(zero_copy_only=False)
+        if not known.all():
+            last = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
+            first = np.searchsorted(owners, owners)
+            columns[name] = columns[name].take(pa.array(np.maximum(last, first)))
+    return pa.StructArray.from_arrays(list(columns.values()), fields=fields)
 
 
 def _inside(messages: pa.StructArray, path: str) -> tuple[pa.StructArray, Owners]:

@@ -46,7 +46,8 @@ class Report:
     """`each` is the list whose elements have a `time` and parts of their own, or empty. The names
     of service, instance and endpoint, or else the INSTANCE_ID, are fields of the message, or,
     `of_each`, of its elements; then one that lacks a time or one of the names it `needs` is passed
-    over. `prefix` is what the service is called by here, before the name it gives itself."""
+    over. Names and time are `carried` to the elements after one that have none of their own.
+    `prefix` is what the service is called by here, before the name it gives itself."""
 
     layer: Layer
     names: Mapping[str, str]
@@ -54,6 +55,7 @@ class Report:
     each: str = ""
     time: str = "time"
     of_each: bool = False
+    carried: bool = False
     needs: tuple[str, ...] = ()
     prefix: str = ""
 

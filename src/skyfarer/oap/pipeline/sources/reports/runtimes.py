@@ -141,4 +141,4 @@ METER = Report(
     of_each=True,
     needs=("service", "instance"),
 )
-METERS = replace(METER, each="meterData")
+METERS = replace(METER, each="meterData", carried=True)

@@ -73,4 +73,4 @@ SATELLITE = replace(
     prefix="satellite::",
     parts=(Part("ServiceMeter", "", _VALUES, _own),),
 )
-SATELLITES = replace(SATELLITE, each="meterData")
+SATELLITES = replace(SATELLITE, each="meterData", carried=True)
