@@ -1,4 +1,4 @@
-"""Clocks that jump, of a process alone: libfaketime, as the wrapper of the Debian package uses it."""
+"""Clocks that jump, of one process alone: libfaketime, as Debian's wrapper has it."""
 
 from __future__ import annotations
 
