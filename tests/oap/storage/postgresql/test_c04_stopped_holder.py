@@ -17,7 +17,7 @@ from skyfarer.oap.core.expiry import DayTable
 from skyfarer.oap.storage.postgresql import PostgresStorage
 from skyfarer.testing.programs import eventually
 
-PAUSES = 100
+PAUSES = 500
 LEASE = "ttl"
 LEASE_S = 0.05
 LONG_S = 30.0
@@ -76,7 +76,7 @@ def stop(process: subprocess.Popen[str]) -> None:
     eventually(lambda: psutil.Process(process.pid).status() == stopped, LONG_S, "it stands still")
 
 
-def test_c04_of_100_stopped_processes_that_had_the_lease_none_drops_anything(
+def test_c04_of_500_stopped_processes_that_had_the_lease_none_drops_anything(
     conninfo: str, storage: PostgresStorage
 ) -> None:
     storage.apply(batch(0, 1, [segment("s", NOON)]))
