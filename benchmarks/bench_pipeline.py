@@ -9,8 +9,9 @@ session, in turns with the stream. Medians of the batches after the warm-up.
 Then, without the limit: what a segment costs after 5 million of them, beside what it cost at first;
 and a batch of 5,000 beside an empty one. And what it costs with 10,000 endpoints in place of 10,
 with the same of the limit: the result has 25 times as many rows, which Spark has to carry for both.
+And a batch with one record that nothing can be made of, beside the same without it.
 
-    bench_pipeline.py [--smoke] [--only limit|flat|wide|reports]
+    bench_pipeline.py [--smoke] [--only limit|flat|wide|poison|reports]
 
 With --smoke a few thousand segments go the same ways in two minutes: whether it works, not how fast
 it is.
@@ -199,6 +200,25 @@ class Bench:
     def _direct(self, said: Path) -> None:
         self._limit.of(self._session.read.parquet(str(said))).toArrow()
 
+    def poisoned(self, segments: Sequence[SegmentObject]) -> None:
+        """In turns, each of either first as often as the other."""
+        counts, queues = self._counts, [self._scratch / "sound", self._scratch / "poisoned"]
+        for queue, broken_each in zip(queues, (None, counts.batch), strict=True):
+            line.fill(queue, segments, counts.batch * counts.turns, broken_each)
+        spent: tuple[list[float], list[float]] = ([], [])
+        with (
+            line.Line(self._session, queues[0]) as sound,
+            line.Line(self._session, queues[1]) as ill,
+        ):
+            for turn in range(counts.turns):
+                for which in (turn % 2, 1 - turn % 2):
+                    begun = time.monotonic()
+                    (sound, ill)[which].take(turn * counts.batch, counts.batch)
+                    spent[which].append(time.monotonic() - begun)
+            assert ill.counter.segments == sound.counter.segments - counts.turns
+        sound_s, ill_s = (statistics.median(some[counts.turns_warm_up :]) for some in spent)
+        figure("pipeline_one_poison_record", ill_s / sound_s, "ratio to none", at_most=1.1)
+
     def reported(self) -> None:
         """What a second of JVMs costs beside the traces of its batch."""
         queue = self._scratch / "jvms"
@@ -271,6 +291,7 @@ PARTS: Final[Mapping[str, Callable[[Bench, Sequence[SegmentObject]], None]]] = {
     "limit": Bench.beside_the_limit,
     "flat": Bench.flat,
     "wide": lambda bench, _: bench.wide(),
+    "poison": Bench.poisoned,
     "reports": lambda bench, _: bench.reported(),
 }
 

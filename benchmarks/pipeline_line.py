@@ -44,6 +44,8 @@ NOON_MS: Final = 1_794_744_000_000
 DISTINCT: Final = 20_000
 """So many segments differ in more than their ids."""
 CONSUMER: Final = "bench"
+BROKEN: Final = b"\xff\xff\xff\xff"
+"""A record that nothing can be made of."""
 CONFIG: Final = AnalyzerConfig()
 SETTINGS: Final = AnalysisProvider(CONFIG).analysis(CoreConfig(), Retention(7, 7))
 PLAN: Final = filled(plan_from(CONFIG.oalActiveFiles, ()))
@@ -160,9 +162,12 @@ def called(endpoints: int) -> list[SegmentObject]:
     ]
 
 
-def fill(directory: Path, segments: Sequence[SegmentObject], count: int) -> None:
+def fill(
+    directory: Path, segments: Sequence[SegmentObject], count: int, broken_each: int | None = None
+) -> None:
     """So many in turn, each with an id of its own: a resend would be left out. The queue is as
-    large as it is shipped, or as they need: each of its files is looked at in every batch."""
+    large as it is shipped, or as they need: each of its files is looked at in every batch. The
+    first of each `broken_each`, a whole number of hundreds, is broken."""
     cut = [_cut(one) for one in segments]
     needed = 2 * count * sum(len(one) for pair in cut for one in pair) // len(cut)
     capacity = max(512 * MIB, needed)
@@ -172,7 +177,10 @@ def fill(directory: Path, segments: Sequence[SegmentObject], count: int) -> None
     for first in range(0, count, 100):
         numbers = range(first, min(first + 100, count))
         some = ((cut[n % len(cut)], b"%016d" % n) for n in numbers)
-        writer.append(Kind.SEGMENT, [before + name + after for (before, after), name in some])
+        payloads = [before + name + after for (before, after), name in some]
+        if broken_each is not None and first % broken_each == 0:
+            payloads[0] = BROKEN
+        writer.append(Kind.SEGMENT, payloads)
     writer.stop(10)
 
 

@@ -76,6 +76,11 @@ def overwritten(kind: str, text: bytes, image: Image) -> None:
         file.write_bytes(text)
 
 
+def halved(kind: str, image: Image) -> None:
+    for file in files(kind, checkpoint_of(image.life)):
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
 def deleted(kind: str, image: Image) -> None:
     for file in files(kind, checkpoint_of(image.life)):
         file.unlink()
@@ -92,6 +97,7 @@ def lost(image: Image) -> None:
 
 CASES: dict[str, Ruin] = {
     **{f"P4 {kind} empty": partial(overwritten, kind, b"") for kind in KINDS},
+    **{f"P4 {kind} cut": partial(halved, kind) for kind in KINDS},
     **{f"P5 {kind} garbage": partial(overwritten, kind, GARBAGE) for kind in KINDS},
     **{f"P5 {kind} deleted": partial(deleted, kind) for kind in KINDS},
     "P5 stale": put_back,
