@@ -15,7 +15,7 @@ from oap.ttl.schedules import DAY_MS
 from skyfarer.oap.core.expiry import DayTable, Kept
 from skyfarer.oap.storage.embedded import EmbeddedStorage
 from skyfarer.oap.storage.embedded.schema import present
-from skyfarer.oap.storage.expiring import is_out_of_sight
+from skyfarer.oap.storage.expiring import OUT_OF_SIGHT
 from skyfarer.oap.ttl.keeper import LEASE_S
 from skyfarer.testing.clock import HandClock
 
@@ -68,7 +68,7 @@ def finished(path: Path, stays: Rows) -> int:
     assert (run.outcome, run.dropped, run.left) == ("dropped" if left else "clean", tuple(left), 0)
     assert rows_of(storage) == stays
     if left:
-        hidden = [name for name in present(storage._cursor()) if is_out_of_sight(name)]
+        hidden = [name for name in present(storage._cursor()) if name.startswith(OUT_OF_SIGHT)]
         assert hidden == [], "it is swept with the next drop"
         assert storage.expired() == {Kept.RECORD: 20261107, Kept.METRICS: 20261107}
     storage.stop()

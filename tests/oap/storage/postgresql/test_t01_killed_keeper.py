@@ -10,7 +10,7 @@ from oap.storage.postgresql.keepers import fill, keeper_of
 from oap.ttl.cluster_of import Told
 from oap.ttl.keepers import OWN
 from oap.ttl.killed import Saying, killed_at
-from skyfarer.oap.storage.expiring import is_out_of_sight
+from skyfarer.oap.storage.expiring import OUT_OF_SIGHT
 from skyfarer.oap.storage.postgresql import PostgresStorage, schema
 
 TABLES_DUE = 2
@@ -45,7 +45,7 @@ def test_t01_a_keeper_killed_at_any_moment_of_its_run_is_followed_by_one_that_fi
     assert (run.outcome, run.dropped, run.left) == ("dropped" if left else "clean", left, 0)
     assert storage.day_tables() == [one for one in there if one not in due]
     with storage._reading() as cursor:
-        hidden = [name for name in schema.present(cursor) if is_out_of_sight(name)]
+        hidden = [name for name in schema.present(cursor) if name.startswith(OUT_OF_SIGHT)]
         days = [f"segment_{one.day}" for one in storage.day_tables() if one.model == "segment"]
         counts = [cursor.execute(f"SELECT count(*) FROM {day}").fetchall() for day in days]
     assert counts == [[(1,)], [(1,)]]

@@ -19,7 +19,7 @@ from skyfarer.oap.core.storage import (
     Merge,
     Parked,
 )
-from skyfarer.oap.storage.postgresql import PostgresStorage
+from skyfarer.oap.storage.postgresql import PostgresStorage, schema
 
 NODES, BATCHES, SERVICES = 4, 8, 5
 MERGES = {"calls": Merge.SUM, "slowest": Merge.MAX, "kinds": Merge.SUM}
@@ -71,6 +71,22 @@ def node_of(conninfo: str, node: int) -> Callable[[], None]:
         storage.stop()
 
     return live
+
+
+def test_a_node_starts_and_writes_while_another_is_in_the_middle_of_a_batch(conninfo: str) -> None:
+    """Who has written into a table waits for nobody but whoever changes the same rows, and nobody
+    waits for him: two that make the same tables, and write into them, would wait for each other."""
+    first, second = PostgresStorage(conninfo), PostgresStorage(conninfo)
+    first.start(UTC)
+    first.apply(of_node(0, 0))
+    with first._transaction() as cursor:
+        for table in schema.present(cursor):
+            cursor.execute(f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE")
+        second.start(UTC)
+        second.apply(of_node(1, 0))
+    assert len(second.trace("t", 999, 999_999)) == 2
+    first.stop()
+    second.stop()
 
 
 def test_nothing_is_lost_or_counted_twice_when_several_nodes_write_the_same_rows(

@@ -9,7 +9,8 @@ those that are spelt out are this storage's own books.
 Tables are made and given columns in a transaction of their own, before the batch that needs them:
 a statement that changes a table waits for everybody who uses it, and who waits so must hold nothing
 that others wait for. Only one node at a time does it (`Lock.SCHEMA`), since `IF NOT EXISTS` is no
-promise between two that run at once. Nothing is ever dropped here, and no column changed.
+promise between two that run at once, and it makes only what is missing (`make`): an index that is
+there already would still be waited for. Nothing is ever dropped here, and no column changed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ its programs would take them for rows."""
 SECOND_MAX: Final = 9999_12_31_23_59_59
 COLUMNS_MAX: Final = 1600
 """Of a table, says PostgreSQL."""
-_MADE: Final = re.compile("CREATE TABLE IF NOT EXISTS ([a-z_]+) ")
+_MADE: Final = re.compile(r"\s*CREATE (TABLE|INDEX|SEQUENCE) IF NOT EXISTS ([a-z0-9_]+)")
 _LOCKS: Final = 0x736B79  # "sky": the first of the two numbers of our advisory locks
 
 
@@ -86,8 +87,7 @@ def install(
     version = check_version(cursor)
     for table, column in segments.lacking(columns(cursor)):  # before there are indexes of them
         cursor.execute(models.add(table, column))
-    for statement in statements:
-        cursor.execute(statement, binary=False)  # there may be several in one text
+    make(cursor, statements)
     cursor.execute(
         "INSERT INTO server_zone SELECT %s WHERE NOT EXISTS (SELECT FROM server_zone)",
         [name_of(zone)],
@@ -102,9 +102,26 @@ def install(
         cursor.execute(f"UPDATE schema_version SET version = {VERSION}")
 
 
+def make(cursor: Cursor, statements: Iterable[str]) -> None:
+    """What is not there yet; alone (`Lock.SCHEMA`). A text may have several statements.
+
+    PostgreSQL locks the table of an index before it finds that this is there already, and so would
+    wait for who writes into it, who may wait for the table of an index before.
+    """
+    parts = [(one, _MADE.match(one)) for text in statements for one in text.split(";")]
+    names = [made[2] for _, made in parts if made is not None]
+    query = """SELECT relname FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s)"""
+    there = {name for (name,) in cursor.execute(query, [names]).fetchall()}
+    for one, made in parts:
+        if one.strip() and (made is None or made[2] not in there):
+            cursor.execute(one)
+
+
 def check(cursor: Cursor, statements: Iterable[str], zone: tzinfo) -> None:
     """RetryableError naming a table, a column or the version that `install` has not made yet."""
-    named = {name for one in (VERSION_TABLE, *statements) for name in _MADE.findall(one)}
+    parts = (_MADE.match(one) for text in (VERSION_TABLE, *statements) for one in text.split(";"))
+    named = {made[2] for made in parts if made is not None and made[1] == "TABLE"}
     if missing := sorted(named - present(cursor)):
         raise RetryableError(f"table:{missing[0]} does not exist")
     if (version := check_version(cursor)) is None or version < VERSION:

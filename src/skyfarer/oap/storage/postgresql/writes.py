@@ -126,8 +126,7 @@ class Writes(RecordWrites):
         with self._transaction() as cursor:
             schema.take(cursor, schema.Lock.SCHEMA)
             expiry.refuse_dropped(cursor, days)
-            for statement in (one for ddl in unknown.values() for one in ddl):
-                cursor.execute(statement, binary=False)
+            schema.make(cursor, (one for ddl in unknown.values() for one in ddl))
             for one in incomplete:
                 metrics.make(cursor, known, one)
         known |= {table: {} for table in unknown}
