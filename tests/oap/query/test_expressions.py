@@ -266,7 +266,7 @@ def test_every_metric_that_is_shipped_can_be_asked_for(oap, plan):
     everything = INSTANCE | ENDPOINT | STOCK
     everything |= {"destServiceInstanceName": "s-1", "destEndpointName": "/"}
     names = [metric.name for source in plan.sources for metric in source.metrics]
-    assert len(shipped()) == 9 and len(names) > 210
+    assert len(shipped()) == 10 and len(names) > 210
     aliases = "\n".join(
         f'{name}: execExpression(expression: "{name}", entity: $entity, duration: $duration)'
         " { type error }"
