@@ -112,7 +112,7 @@ def test_the_agents_deadline_is_the_upstreams_too(rig: Rigs, backend: Backend) -
     with pytest.raises(grpc.RpcError) as caught:
         r.unary(CONFIGURATIONS, b"x", timeout=2.0)
     assert status_of(caught)[0] is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert left[0] <= 2.0
+    assert left[0] < 3.0  # gRPC rounds it up a little; without it there would be our own of 20
     assert release.wait(TIMEOUT_S)
     backend.answer = echo
     assert r.unary(CONFIGURATIONS, b"next") == b"commands for next"
