@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skyfarer.base.units import MIB
-from skyfarer.oap.boot.definitions import filled, plan_from
+from skyfarer.oap.boot.definitions import plan_from
 from skyfarer.oap.boot.providers.analysis import AnalysisProvider
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
 from skyfarer.oap.core.entities import TRACED
@@ -46,7 +46,7 @@ DISTINCT: Final = 20_000
 CONSUMER: Final = "bench"
 CONFIG: Final = AnalyzerConfig()
 SETTINGS: Final = AnalysisProvider(CONFIG).analysis(CoreConfig(), Retention(7, 7))
-PLAN: Final = filled(plan_from(CONFIG.oalActiveFiles, ()))
+PLAN: Final = plan_from(CONFIG.oalActiveFiles, ())
 TELLING: Final = Telling.by(SETTINGS).written()
 TRACES: Final = PLAN.of(TRACED)
 METRICS: Final = Metrics(PLAN, SETTINGS)
