@@ -144,6 +144,18 @@ def test_a_span_of_opentelemetry_is_one_by_its_attributes(bench: Bench) -> None:
     assert {one.name for one in bench.storage.services("VIRTUAL_GENAI")} == {"plato"}
 
 
+def test_without_its_metrics_the_provider_and_the_model_are_known_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    bench = Bench(tmp_path, spark)
+    bench.start(tmp_path / "skyfarer.duckdb")
+    bench.append(chat("a", provider__name="plato"))
+    bench.apply()
+    assert [one.id for one in bench.storage.services("VIRTUAL_GENAI")] == [PLATO]
+    assert [one.name for one in bench.storage.instances(PLATO, BUCKET, BUCKET)] == ["sage-1"]
+    bench.stop()
+
+
 def test_every_attribute_of_its_sources_is_said(spark: SparkSession) -> None:
     for source in GEN_AI:
         for path, of in SOURCES[source].attributes.items():
