@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from figures import figure
-from skyfarer.oap.boot.definitions import filled, plan_from
+from skyfarer.oap.boot.definitions import plan_from
 from skyfarer.oap.boot.settings import AnalyzerConfig
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
 from skyfarer.oap.pipeline.metrics import Metrics
@@ -28,7 +28,7 @@ WITH, WITHOUT = "with", "without"
 
 def start(java_options: str | None) -> float:
     """CPU seconds of the JVM, until it could take a batch."""
-    plan = filled(plan_from(AnalyzerConfig().oalActiveFiles, ()))
+    plan = plan_from(AnalyzerConfig().oalActiveFiles, ())
     with tempfile.TemporaryDirectory() as scratch:
         directory, analysis = Path(scratch), AnalysisSettings()
         session = spark_session(SparkSettings("local[2]", scratch=directory), java_options)

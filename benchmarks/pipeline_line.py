@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skyfarer.base.units import MIB
-from skyfarer.oap.boot.definitions import filled, plan_from
+from skyfarer.oap.boot.definitions import plan_from
 from skyfarer.oap.boot.providers.analysis import AnalysisProvider
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig
 from skyfarer.oap.core.entities import TRACED
@@ -48,7 +48,7 @@ BROKEN: Final = b"\xff\xff\xff\xff"
 """A record that nothing can be made of."""
 CONFIG: Final = AnalyzerConfig()
 SETTINGS: Final = AnalysisProvider(CONFIG).analysis(CoreConfig(), Retention(7, 7))
-PLAN: Final = filled(plan_from(CONFIG.oalActiveFiles, ()))
+PLAN: Final = plan_from(CONFIG.oalActiveFiles, ())
 TELLING: Final = Telling.by(SETTINGS).written()
 TRACES: Final = PLAN.of(TRACED)
 METRICS: Final = Metrics(PLAN, SETTINGS)

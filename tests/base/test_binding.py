@@ -156,3 +156,14 @@ def test_no_text_brings_anything_but_a_value_or_a_sentence(text: str, key: str) 
         bind(Everything, {key: text}, WHERE)
     except ConfigError as refused:
         assert str(refused).startswith(WHERE)
+
+
+@dataclass(frozen=True)
+class Hyphened:
+    base_url: str = field(default="", metadata={"key": "base-url"})
+
+
+def test_a_key_that_is_no_name_in_python_is_in_the_metadata_of_its_field() -> None:
+    assert bind(Hyphened, {"base-url": "a"}, WHERE) == Hyphened("a")
+    with pytest.raises(ConfigError, match="did you mean 'base-url'"):
+        bind(Hyphened, {"base_url": "a"}, WHERE)

@@ -117,10 +117,19 @@ def test_a_column_that_metrics_share_names_them_and_says_how_many_more(
     assert any(line.startswith(shared) for line in capsys.readouterr().out.splitlines())
 
 
-def test_a_metric_that_nothing_emits_rows_for_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["oal", "explain", "gen_ai_provider_cpm"]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "Nothing emits rows of GenAIProviderAccess yet, so it has no values."
+@pytest.mark.parametrize(
+    ("metric", "whose"),
+    [
+        ("service_cpm", "of traces"),
+        ("gen_ai_provider_cpm", "of generative AI"),
+        ("instance_jvm_cpu", "that agents report"),
+    ],
+)
+def test_a_metric_says_which_aggregation_it_is_part_of(
+    capsys: pytest.CaptureFixture[str], metric: str, whose: str
+) -> None:
+    assert main(["oal", "explain", metric]) == 0
+    assert f"Spark, in the one aggregation of all metrics {whose}:" in capsys.readouterr().out
 
 
 def test_a_metric_that_is_not_there_is_one_sentence_and_code_2(
@@ -189,10 +198,3 @@ def test_without_a_java_the_sketch_is_shown_and_one_sentence_says_what_is_missin
     assert done.stdout.startswith("service_cpm = cpm() of Service\n")
     assert "Spark's own plan" not in done.stdout
     assert done.stderr.splitlines()[-1].startswith("skyfarer: Spark needs Java 17 or newer")
-
-
-def test_a_metric_that_nothing_emits_rows_for_starts_no_spark(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["oal", "explain", "gen_ai_provider_cpm", "--spark"]) == 0
-    assert "Spark" not in "".join(capsys.readouterr())

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from golden.seen import Of, Seen
-from skyfarer.oap.core.entities import ENTITY_COLUMNS, TRACED
+from skyfarer.oap.core.entities import ENTITY_COLUMNS
 from skyfarer.testing.plain_analysis import Row
 
 _CALL = ("latency", "status", "http_code", "rpc_code", "type")
+_GENERATED = ("latency", "status", "input_tokens", "output_tokens", "cost", "first_token")
 _SENT = ("status", "operation", "transmission_latency")
 ATTRIBUTES = {
     **dict.fromkeys(("Service", "ServiceInstance", "Endpoint"), (*_CALL, "tags")),
@@ -18,6 +19,8 @@ ATTRIBUTES = {
     "CacheAccess": ("latency", "status", "operation"),
     "MQAccess": _SENT,
     "MQEndpointAccess": _SENT,
+    "GenAIProviderAccess": _GENERATED,
+    "GenAIModelAccess": _GENERATED,
 }
 """What the rows of each source say beside their entity."""
 
@@ -43,6 +46,6 @@ def _order(of: Of) -> tuple[int, str, str]:
 
 def _shown(row: Row) -> tuple[int, str]:
     """Metas have nothing but their entity."""
-    names = (*ENTITY_COLUMNS, *(ATTRIBUTES[row["source"]] if row["source"] in TRACED else ()))
+    names = (*ENTITY_COLUMNS, *ATTRIBUTES.get(row["source"], ()))
     values = ", ".join(f"{n}={row[n]!r}" for n in names if row[n] not in ("", 0, None, []))
     return row["minute"], f"{row['source']}({values})"

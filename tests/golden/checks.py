@@ -10,13 +10,13 @@ from typing import Any
 from golden import records
 from golden.scripts import Script, ScriptError, known
 from golden.seen import Of, Seen, merged
-from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, SERVICE_META, TRACED
+from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, GEN_AI, SERVICE_META, TRACED
 from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.oal.plan import Metric, Plan
 from skyfarer.oap.oal.values import Value, value_of
 from skyfarer.testing.plain_analysis import Row, entity_id
 
-SOURCES = (*TRACED, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS)
+SOURCES = (*TRACED, *GEN_AI, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS)
 PARTS = ("count", "rows", "relations", "ids", "hour", "day", *records.PARTS)
 SIDES = ("server", "client")
 MINUTE = re.compile(r"minute( \d+)?")
@@ -30,7 +30,7 @@ def differences(script: Script, seen: Seen, plan: Plan) -> list[str]:
     if not script.expect:
         raise ScriptError(f"{script.name}: expect needs one of minute, {', '.join(PARTS)}")
     known(script.name, "expect.relations", script.expect.get("relations", {}), SIDES)
-    known(script.name, "expect.ids", script.expect.get("ids", {}), TRACED)
+    known(script.name, "expect.ids", script.expect.get("ids", {}), {**TRACED, **GEN_AI})
     rows = [row for row in seen.rows if script.of_day(row["minute"])]
     found = [
         *_count(script.expect.get("count"), rows),

@@ -119,12 +119,12 @@ class Model:
     def _meet(self, rows: Iterable[Row]) -> None:
         for row in rows:
             source, bucket = row["source"], buckets(row["minute"])[0]
-            if source in ("Service", SERVICE_META):
+            if source in ("Service", "GenAIProviderAccess", SERVICE_META):
                 layer = Layer(row["layer"])
                 key = "service_traffic", f"{encoded(row['service'])}.{int(layer)}"
                 _, _, first, _ = self.facts.get(key, (None, None, bucket, 0))
                 self.facts[key] = shown(row["service"]), layer.name, min(first, bucket), 0
-            elif source == "ServiceInstance" and row["instance"]:
+            elif source in ("ServiceInstance", "GenAIModelAccess") and row["instance"]:
                 self._sign("instance_traffic", entity_id(row), row["instance"], bucket, bucket)
             elif source == "Endpoint" and row["endpoint"]:
                 self._sign("endpoint_traffic", entity_id(row), row["endpoint"], bucket, bucket)

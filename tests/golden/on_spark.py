@@ -14,14 +14,22 @@ from pyspark.sql import DataFrame, SparkSession
 from golden.registered import Registry
 from golden.seen import Of, Seen, entity_name, merged
 from skyfarer.base.units import MIB
+from skyfarer.oap.core.entities import GEN_AI, TRACED
+from skyfarer.oap.core.gen_ai import GenAIModels
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.oal.values import Columns
 from skyfarer.oap.pipeline.analysis.segments import one_form
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings, NamingSettings
-from skyfarer.oap.pipeline.analysis.traffic import attribute, emitted, wanted_by
+from skyfarer.oap.pipeline.analysis.traffic import (
+    GenAITraffic,
+    attribute,
+    emitted,
+    gen_ai_attribute,
+    wanted_by,
+)
 from skyfarer.oap.pipeline.folding import folded
-from skyfarer.oap.pipeline.lowering import lowered
+from skyfarer.oap.pipeline.lowering import Lowered, lowered
 from skyfarer.oap.pipeline.sources.queue import QueueSource
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
@@ -49,26 +57,30 @@ def seen_by_spark(
     plan: Plan,
     apdex: Mapping[str, int],
 ) -> Seen:
-    """Rows are made once, and kept for the columns that are counted from them."""
-    wanted = wanted_by(plan)
-    every = reduce(
-        DataFrame.unionByName,
-        (
-            emitted(
-                _decoded(spark, directory / str(number), batch),
-                _settings(batch.rules),
-                wanted,
-                _aliases(spark, batch.rules),
-            )
-            for number, batch in enumerate(batches)
-        ),
+    wanted, calls, models = wanted_by(plan), [], []
+    for number, batch in enumerate(batches):
+        decoded = _decoded(spark, directory / str(number), batch)
+        settings = _settings(batch.rules)
+        calls.append(emitted(decoded, settings, wanted, _aliases(spark, batch.rules)))
+        models.append(GenAITraffic(settings).of(decoded))
+    of_calls = lowered(plan.of(TRACED), attribute(wanted), apdex)
+    of_models = lowered(plan.of(GEN_AI), gen_ai_attribute, apdex)
+    (rows, columns), (more, others) = (
+        _seen(calls, of_calls, plan.of(TRACED)),
+        _seen(models, of_models, plan.of(GEN_AI)),
     )
-    every.persist()
+    return Seen([*rows, *more], {**columns, **others})
+
+
+def _seen(
+    emitted: Iterable[DataFrame], made: Lowered, plan: Plan
+) -> tuple[list[Row], dict[Of, Columns]]:
+    """Rows are made once, and kept for the columns that are counted from them."""
+    every = reduce(DataFrame.unionByName, emitted).persist()
     found = [*map(_row, every.toArrow().to_pylist())]
-    made = lowered(plan, attribute(wanted), apdex)
     counted = folded(made.named(made.of(every).toArrow()), plan)
     every.unpersist()
-    return Seen(found, _columns(counted, plan))
+    return found, _columns(counted, plan)
 
 
 def naming(rules: Rules) -> NamingSettings:
@@ -83,6 +95,7 @@ def _settings(rules: Rules) -> AnalysisSettings:
         gateways=rules.gateways,
         no_upstream_components=tuple(sorted(rules.no_upstream_components)),
         trace_analysis=rules.trace_analysis,
+        gen_ai=GenAIModels(rules.providers, rules.prices),
     )
 
 

@@ -28,7 +28,10 @@ DAY_MINUTES = 24 * 60
 
 KEYS = ("about", "settings", "oal", "protocol", "load", "expect")
 PROTOCOLS = ("v3", "v2")
-SETTINGS = ("gateways", "aliases", "apdex", "traceAnalysis", *kept.SETTINGS)
+SETTINGS = (
+    *("gateways", "aliases", "apdex", "traceAnalysis", "providers", "prices"),
+    *kept.SETTINGS,
+)
 
 
 class ScriptError(AssertionError):
@@ -37,9 +40,9 @@ class ScriptError(AssertionError):
 
 @dataclass(frozen=True)
 class Script:
-    """`aliases`, `gateways` and `apdex` are given to every script of a run, as an operator's are
-    given to all traffic: addresses and names in them belong to one script alone. `keeping` is its
-    own, if it expects records."""
+    """`gateways`, `aliases`, `apdex`, `providers` and `prices` are given to every script of a run,
+    as an operator's are given to all traffic: addresses and names in them belong to one script
+    alone. `keeping` is its own, if it expects records."""
 
     name: str
     about: str
@@ -50,6 +53,8 @@ class Script:
     gateways: frozenset[str]
     aliases: Mapping[str, Alias]
     apdex: Mapping[str, int]
+    providers: Mapping[str, str]
+    prices: Mapping[str, tuple[float, float]]
     trace_analysis: bool
     keeping: Keeping
     v2: bool
@@ -96,6 +101,8 @@ def script(name: str, text: str, day: int) -> Script:
         gateways=frozenset(settings.get("gateways", ())),
         aliases={a: _alias(text) for a, text in settings.get("aliases", {}).items()},
         apdex=settings.get("apdex", {}),
+        providers=settings.get("providers", {}),
+        prices={model: tuple(both) for model, both in settings.get("prices", {}).items()},
         trace_analysis=settings.get("traceAnalysis", True),
         keeping=keeping,
         v2=v2,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from skyfarer.oap.core.entities import TRACED, Entity
+from skyfarer.oap.core.entities import ENTITIES, Entity
 from skyfarer.oap.oal.interpreter import accumulate, merge
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.oal.values import Columns
@@ -37,8 +37,8 @@ class Seen:
 
 
 def entity_name(row: Row) -> str:
-    names = [row[name] for name in NAMES[TRACED[row["source"]]]]
-    if TRACED[row["source"]] is Entity.SERVICE_RELATION:
+    names = [row[name] for name in NAMES[ENTITIES[row["source"]]]]
+    if ENTITIES[row["source"]] is Entity.SERVICE_RELATION:
         return " -> ".join(names)
     sides = [" / ".join(names[at : at + 2]) for at in range(0, len(names), 2)]
     return " -> ".join(sides)

@@ -8,6 +8,7 @@ from golden.model import Facts, shown
 from golden.on_spark import naming
 from oap.pipeline.bench import Bench
 from skyfarer.oap.core.expiry import Retention
+from skyfarer.oap.core.gen_ai import GenAIModels
 from skyfarer.oap.core.sampling import Policy, Sampling
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.core.streams.metrics import RELATIONS, SOURCES
@@ -39,6 +40,7 @@ def settings_of(rules: Rules, keeping: Keeping, retention: Retention) -> Analysi
         retention=retention,
         kept=KeptSettings(keeping.failed_by, keeping.searchable, slow=slow),  # type: ignore[arg-type]
         sampling=Sampling(policy, services, keeping.errors),
+        gen_ai=GenAIModels(rules.providers, rules.prices),
     )
 
 

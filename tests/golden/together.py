@@ -15,8 +15,8 @@ from skyfarer.testing.plain_analysis import Rules, plain_rows
 from skyfarer.testing.plain_analysis.rules import Alias
 
 T = TypeVar("T")
-CORE = "core.oal"
-"""The shipped file whose metrics traces fill."""
+OF_TRACES = ("core.oal", "virtual-gen-ai.oal")
+"""The shipped files whose metrics traces fill."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Together:
 
     @cached_property
     def plan(self) -> Plan:
-        core = [text for text in shipped() if text.file == CORE]
-        return plan_of([*core, *(one.oal for one in self.scripts if one.oal is not None)])
+        own = [text for text in shipped() if text.file in OF_TRACES]
+        return plan_of([*own, *(one.oal for one in self.scripts if one.oal is not None)])
 
     @cached_property
     def aliases(self) -> Mapping[str, Alias]:
@@ -40,8 +40,22 @@ class Together:
     def gateways(self) -> frozenset[str]:
         return frozenset().union(*(script.gateways for script in self.scripts))
 
+    @cached_property
+    def providers(self) -> Mapping[str, str]:
+        return _one(((script.name, script.providers) for script in self.scripts), "provider of")
+
+    @cached_property
+    def prices(self) -> Mapping[str, tuple[float, float]]:
+        return _one(((script.name, script.prices) for script in self.scripts), "price of")
+
     def rules(self, trace_analysis: bool) -> Rules:
-        return Rules(self.gateways, self.aliases, trace_analysis=trace_analysis)
+        return Rules(
+            self.gateways,
+            self.aliases,
+            trace_analysis=trace_analysis,
+            providers=self.providers,
+            prices=self.prices,
+        )
 
     @cached_property
     def plain(self) -> Seen:

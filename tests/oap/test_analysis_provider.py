@@ -40,6 +40,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
     (tmp_path / "own.oal").write_text("own_cpm = from(Service.*).cpm();")
     (tmp_path / "gateways.yml").write_text("gateways: [{name: a, instances: [{host: b}]}]")
     (tmp_path / "apdex.yml").write_text("default: 400")
+    (tmp_path / "gen-ai.yml").write_text("providers: [{provider: me, prefix-match: [my]}]")
     (tmp_path / "sampling.yml").write_text("services: [{name: a, rate: 7}]")
     provider = AnalysisProvider(
         AnalyzerConfig(
@@ -49,6 +50,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
             oalFiles=(tmp_path,),
             gatewaysFile=tmp_path / "gateways.yml",
             apdexThresholdFile=tmp_path / "apdex.yml",
+            genAIConfigFile=tmp_path / "gen-ai.yml",
             traceSamplingPolicySettingsFile=tmp_path / "sampling.yml",
             sampleRate=9,
             forceSampleErrorSegment=False,
@@ -71,6 +73,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
     assert (analysis.retention, analysis.apdex_ms) == (Retention(5, 9, node.zone), {"default": 400})
     assert (analysis.sampling.rate("a"), analysis.sampling.rate("b")) == (7, 9)
     assert not analysis.sampling.errors
+    assert analysis.gen_ai.providers == {"my": "me"}
     assert analysis.kept.failed_by == "FROM_FIRST_SPAN"
     assert "http.method" in analysis.kept.searchable_tags
     slow = analysis.kept.slow
@@ -78,12 +81,15 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
         *({"default": 1}, {"redis": 2}, {}),
     )
     assert isinstance(offered, Plan) and "GenAIProviderAccess" in str(offered)
-    assert [source.source for source in settings.plan.sources] == ["Service"]
+    assert settings.plan is offered
 
 
 @pytest.mark.parametrize(
     "key",
-    ["gatewaysFile", "apdexThresholdFile", "traceSamplingPolicySettingsFile", "oalFiles"],
+    [
+        *("gatewaysFile", "apdexThresholdFile", "genAIConfigFile"),
+        *("traceSamplingPolicySettingsFile", "oalFiles"),
+    ],
 )
 def test_a_file_that_is_not_there_is_told_before_anything_listens(key: str) -> None:
     absent = Path("/nowhere/absent.yml")

@@ -1,4 +1,4 @@
-"""The files beside application.yml: gateways, Apdex thresholds and sampling."""
+"""The files beside application.yml: gateways, Apdex thresholds, sampling and generative AI."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from skyfarer.base.errors import ConfigError
 from skyfarer.oap.boot.apdex import SERVICES_MAX, apdex_thresholds_ms
 from skyfarer.oap.boot.gateways import gateway_addresses
+from skyfarer.oap.boot.gen_ai import NAMES_MAX, gen_ai_models
 from skyfarer.oap.boot.sampling import STOCK, sampling_policies
 from skyfarer.oap.core.sampling import Policy, Sampling
 
@@ -115,3 +116,74 @@ def test_a_sampling_policy_that_cannot_be_read_is_one_sentence(
     with pytest.raises(ConfigError) as refused:
         sampling_policies(file, Policy(), True)
     assert sentence in str(refused.value) and "beside.yml" in str(refused.value)
+
+
+GEN_AI = """
+last-updated: 2026-03-23
+providers:
+  - provider: plato
+    base-url: https://plato.example
+    prefix-match: [sage, wise]
+    models:
+      - name: sage-2
+        aliases: [sage2]
+        input-estimated-cost-per-m: 2.5
+        output-estimated-cost-per-m: 10
+      - name: sage-1
+        output-estimated-cost-per-m: 1
+  - provider: ollama
+    prefix-match:
+"""
+
+
+def test_a_model_has_a_provider_and_a_price_by_what_its_name_begins_with(file: Path) -> None:
+    file.write_text(GEN_AI)
+    known = gen_ai_models(file)
+
+    assert known.providers == {"sage": "plato", "wise": "plato"}
+    assert known.prices == {"sage-2": (2.5, 10), "sage2": (2.5, 10), "sage-1": (0, 1)}
+
+
+def test_without_a_file_the_known_providers_are_there_and_no_prices(file: Path) -> None:
+    known = gen_ai_models(None)
+
+    assert known.providers["gpt"] == "openai" and known.providers["claude"] == "anthropic"
+    assert known.prices == {}
+    file.write_text("")
+    assert gen_ai_models(file).providers == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("providers: [{prefix-match: [a]}]", "needs a value for 'provider'"),
+        ("providers: [{provider: ''}]", "provider must have a name"),
+        ("providers: [{provider: a, prefix_match: [a]}]", "did you mean 'prefix-match'?"),
+        ("providers: [{provider: a, prefix-match: {b: c}}]", "prefix-match must be a list"),
+        ("providers: [{provider: a, models: [{name: ''}]}]", "name must be that of a model"),
+        (
+            "providers: [{provider: a, models: [{name: b, input-estimated-cost-per-m: free}]}]",
+            "input-estimated-cost-per-m must be a number",
+        ),
+        (
+            "providers: [{provider: a, models: [{name: b, output-estimated-cost-per-m: -1}]}]",
+            "a cost must be between 0 and 1000000000",
+        ),
+        (
+            "providers: [{provider: a, prefix-match: [c]}, {provider: b, prefix-match: [c]}]",
+            "the prefix 'c' is there twice",
+        ),
+        (f"providers: [{{provider: a, prefix-match: [{'c' * 101}]}}]", "is too long"),
+        (
+            f"providers: [{{provider: a, prefix-match: {[*map(str, range(NAMES_MAX + 1))]}}}]",
+            "1001 times a prefix, more than 1000",
+        ),
+    ],
+)
+def test_models_that_cannot_be_read_are_one_sentence(file: Path, text: str, sentence: str) -> None:
+    file.write_text(text)
+
+    with pytest.raises(ConfigError) as refused:
+        gen_ai_models(file)
+    assert sentence in str(refused.value) and "\n" not in str(refused.value)
+    assert str(refused.value).startswith("beside.yml")

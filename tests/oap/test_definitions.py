@@ -12,7 +12,7 @@ import pytest
 
 from skyfarer.base.errors import ConfigError
 from skyfarer.oap.boot import definitions
-from skyfarer.oap.boot.definitions import FILES_MAX, filled, plan_from
+from skyfarer.oap.boot.definitions import FILES_MAX, plan_from
 from skyfarer.oap.boot.settings import AnalyzerConfig
 from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.oal.compiler import shipped
@@ -114,8 +114,8 @@ def test_files_and_metrics_are_bounded(
     assert refusal(one, tmp_path / "0.oal") == "2 metrics are defined, more than 1"
 
 
-def test_spark_is_given_the_sources_that_somebody_fills() -> None:
-    plan = filled(plan_from([*AnalyzerConfig().oalActiveFiles, "histograms"], []))
+def test_every_source_that_somebody_fills_has_metrics() -> None:
+    plan = plan_from([*AnalyzerConfig().oalActiveFiles, "histograms"], [])
 
     assert {source.source for source in plan.sources} == set(ENTITIES)
 

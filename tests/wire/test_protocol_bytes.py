@@ -51,6 +51,10 @@ GOLDEN: dict[str, tuple[Message, str]] = {
         f"10 {MINUS_ONE}  18 {EPOCH}  20 {EPOCH}  32 01 2f  3a 01 70  40 01  48 06  50 ac 02"
         "  58 01  62 06 0a 01 6b 12 01 76  6a 0a 08 01 12 06 0a 01 6b 12 01 76  70 01",
     ),
+    "span of a language model": (
+        m.SpanObject(spanLayer=m.SpanLayer.GenAI),
+        "48 07",
+    ),
     "span with a reference": (
         m.SpanObject(
             spanId=3,
@@ -220,9 +224,9 @@ def test_message_is_read_as_published(name: str) -> None:
 
 
 def test_span_layer_of_a_newer_agent_keeps_its_number() -> None:
-    span = m.SpanObject.FromString(bytes.fromhex("48 07"))
-    assert span.spanLayer == 7
-    assert span.SerializeToString() == bytes.fromhex("48 07")
+    span = m.SpanObject.FromString(bytes.fromhex("48 08"))
+    assert span.spanLayer == 8
+    assert span.SerializeToString() == bytes.fromhex("48 08")
 
 
 def test_unknown_field_of_a_newer_agent_survives_decoding() -> None:

@@ -1,11 +1,12 @@
 """Mapping → frozen dataclass, strictly.
 
-The dataclass is the whole truth about a section: its field names are the keys, its annotations the
-types, a field without a default is required, and `__post_init__` may refuse values by ValueError
-naming the key. Scalars arrive as the text the user wrote, and the field's type decides what the
-text means: `0123` is a fine password and a fine number, `12x` is no number. Accepted types: str,
-int, float, bool, Path, Literal, `X | None`, list[X], tuple[X, ...], dict[str, X], dataclasses, and
-`object` for what is taken as it was written because somebody else binds it.
+The dataclass is the whole truth about a section: its field names are the keys (where a key is no
+name in Python, it is in the field's metadata, as `key`), its annotations the types, a field without
+a default is required, and `__post_init__` may refuse values by ValueError naming the key. Scalars
+arrive as the text the user wrote, and the field's type decides what the text means: `0123` is a
+fine password and a fine number, `12x` is no number. Accepted types: str, int, float, bool, Path,
+Literal, `X | None`, list[X], tuple[X, ...], dict[str, X], dataclasses, and `object` for what is
+taken as it was written because somebody else binds it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 def bind(cls: type[T], values: Mapping[str, object], where: str) -> T:
     """`where` begins every error, as in "application.yml: core.default"."""
-    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    inits = [field for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
+    fields = {field.metadata.get("key", field.name): field for field in inits}
     for key in values:
         if key not in fields:
             raise ConfigError(f"{where} has no key '{key}'{nearest(str(key), fields)}")
@@ -49,7 +51,7 @@ def bind(cls: type[T], values: Mapping[str, object], where: str) -> T:
     bound: dict[str, Any] = {}
     for name, field in fields.items():
         if name in values:
-            bound[name] = _converted(hints[name], values[name], _inside(where, name))
+            bound[field.name] = _converted(hints[field.name], values[name], _inside(where, name))
         elif field.default is field.default_factory is dataclasses.MISSING:
             raise ConfigError(f"{where} needs a value for '{name}'")
     try:

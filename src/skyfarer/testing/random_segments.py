@@ -5,7 +5,8 @@ entities and minutes, and use addresses that are gateways or stand for somebody.
 there is what breaks analysis: missing names, kinds from newer agents, numbers that are none, tags
 that come twice or are too many, spans that end before they start, names of odd spaces alone.
 
-`GATEWAYS` and `ALIASES` belong to them: the settings they are to be analysed with.
+`GATEWAYS`, `ALIASES`, `PROVIDERS` and `PRICES` belong to them: the settings they are to be analysed
+with.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ ALIASES: Final[Mapping[str, tuple[str, str]]] = {
     "cart.example:80": ("cart", "cart-1"),
     "gate.example:81": ("web", "web-1"),
 }
+PROVIDERS: Final[Mapping[str, str]] = {"gpt": "openai", "gpt-oss": "groq", "käse": "näher"}
+PRICES: Final[Mapping[str, tuple[float, float]]] = {
+    "gpt": (0.25, 2.0),
+    "gpt-oss-120b": (1e3, 0.0),
+    "käse": (0.1, 1e-9),
+}
 MINUTES: Final = 3
 """How many minutes the spans of a group start in."""
 SPANS_MAX: Final = 4
@@ -38,7 +45,7 @@ _SERVICES = ("shop", "cart", "web", "User", "käse", " ", "\t", "\x01", "\u3000"
 _INSTANCES = ("shop-1", "cart-1", "User", "", _LONG)
 _ENDPOINTS = ("/", "GET:/cart", "User", "消费", "", " ", "\x1c", "\xa0", _LONG)
 _ADDRESSES = (*GATEWAYS, *ALIASES, "db:5432", "mq:9092", "", " ", "\x1f", "\u2003", _LONG)
-_LAYERS = (0, 1, 2, 3, 4, 5, 6, 99)
+_LAYERS = (0, 1, 2, 3, 4, 5, 6, 7, 99)
 _TYPES = (0, 0, 1, 1, 2, 9)
 _TOOK = (0, 500, 501, 2000, 2001, 2**31, 2**33, -(2**31), -(2**31) - 1, -(2**33))
 _COMPONENTS = (0, 1, 22, 6000, 9000)
@@ -59,6 +66,8 @@ _NUMBERS = (
     "2147483648",
     "9" * 19,
 )
+_TOKENS = (*_NUMBERS, "1", "2", "3", "1000000000000", "-9223372036854775809")
+"""None so large that the tokens of an hour would not fit 64 bits."""
 _LOGIC = (
     '{"logic-span": true}',
     '{"logic-span": false}',
@@ -96,6 +105,11 @@ _TAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "db.statement": ("SELECT 1", "", " ", "\x01", "\u3000", "消" * 2_001),
     "cache.cmd": ("get", ""),
     "cache.key": ("k", "käse"),
+    "gen_ai.response.model": ("gpt-5", "gpt-oss", "gpt-oss-120b", "gp", "käse", "", " ", _LONG),
+    "gen_ai.provider.name": ("openai", "", " ", "\u3000", _LONG),
+    "gen_ai.usage.input_tokens": _TOKENS,
+    "gen_ai.usage.output_tokens": _TOKENS,
+    "gen_ai.server.time_to_first_token": _NUMBERS,
     " spaced\t": (" v ", "\nv", ""),
 }
 
@@ -104,6 +118,11 @@ _OF_LAYER: Final[Mapping[int, tuple[str, ...]]] = {
     1: ("db.type", "db.statement"),
     4: ("mq.topic", "mq.queue", "transmission.latency"),
     5: ("cache.type", "cache.op", "cache.cmd", "cache.key"),
+    7: (
+        *("gen_ai.response.model", "gen_ai.provider.name"),
+        *("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
+        "gen_ai.server.time_to_first_token",
+    ),
 }
 
 

@@ -15,10 +15,16 @@ from golden.scripts import FIRST_DAY, HERE, Script, ScriptError, all_scripts, sc
 from golden.seen import Seen, counted
 from golden.together import Together
 from golden.traffic import Traffic, random_traffic
-from skyfarer.oap.core.entities import ADDRESS_ALIAS, ENDPOINT_META, SERVICE_META, TRACED
+from skyfarer.oap.core.entities import (
+    ADDRESS_ALIAS,
+    ENDPOINT_META,
+    GEN_AI,
+    SERVICE_META,
+    TRACED,
+)
 from skyfarer.oap.oal.functions import FUNCTIONS
 from skyfarer.testing.plain_analysis import Rules, plain_rows
-from skyfarer.testing.random_segments import ALIASES, GATEWAYS
+from skyfarer.testing.random_segments import ALIASES, GATEWAYS, PRICES, PROVIDERS
 
 ALL = Together(all_scripts())
 GROUPS = 100
@@ -34,7 +40,13 @@ def test_plain_analysis_comes_to_what_the_script_expects(one: Script) -> None:
 def rules(trace_analysis: bool) -> Rules:
     """Of the scripts and of random traffic, whose addresses are others."""
     own = ALL.rules(trace_analysis)
-    return replace(own, gateways=own.gateways | GATEWAYS, aliases={**own.aliases, **ALIASES})
+    return replace(
+        own,
+        gateways=own.gateways | GATEWAYS,
+        aliases={**own.aliases, **ALIASES},
+        providers={**own.providers, **PROVIDERS},
+        prices={**own.prices, **PRICES},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +87,7 @@ def test_spark_and_the_plain_analysis_agree_on_every_row_and_column(
 
 def test_random_traffic_has_every_kind_of_row(traffic: Traffic) -> None:
     kinds = Counter(row["source"] for row in plain_rows(traffic.segments, rules(True)))
-    assert {*TRACED, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS} == set(kinds)
+    assert {*TRACED, *GEN_AI, SERVICE_META, ENDPOINT_META, ADDRESS_ALIAS} == set(kinds)
 
 
 FUNCTIONS_OF_5_2 = [

@@ -14,7 +14,7 @@ from golden.model import Facts, Model
 from golden.queued import Window, random_queue
 from golden.records import unlike
 from golden.stored import facts_in, records_in, settings_of
-from golden.together import CORE
+from golden.together import OF_TRACES
 from oap.pipeline.bench import NOON, Bench
 from skyfarer.oap.core.expiry import Retention
 from skyfarer.oap.core.storage import Applied
@@ -22,7 +22,7 @@ from skyfarer.oap.oal.compiler import plan_of, shipped
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.testing.plain_analysis import Rules
 from skyfarer.testing.plain_analysis.keeping import Keeping, Policy
-from skyfarer.testing.random_segments import GATEWAYS
+from skyfarer.testing.random_segments import GATEWAYS, PRICES, PROVIDERS
 from skyfarer.wire.messages import (
     KeyStringValuePair,
     SegmentObject,
@@ -37,7 +37,7 @@ DAY_MS = 86_400_000
 NOW_MS = NOON + 3_600_000
 DAYS = 7
 WINDOW = Window((NOW_MS // DAY_MS - DAYS + 1) * DAY_MS, NOW_MS, NOW_MS + 600_000)
-RULES = Rules(GATEWAYS)
+RULES = Rules(GATEWAYS, providers=PROVIDERS, prices=PRICES)
 KEEPING = Keeping(
     searchable=("http.status_code", "db.type", "cache.type", "db.statement"),
     policy=Policy(5_000, 2_500),
@@ -46,7 +46,7 @@ KEEPING = Keeping(
     cache_read_ms={"default": 0, "redis": 5},
     cache_write_ms={"default": 5},
 )
-PLAN = plan_of([text for text in shipped() if text.file == CORE])
+PLAN = plan_of([text for text in shipped() if text.file in OF_TRACES])
 
 
 class Ran(NamedTuple):

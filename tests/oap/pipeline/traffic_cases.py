@@ -217,6 +217,11 @@ CASES: dict[str, Case] = {
         ],
         "10ms ok RPC",
     ),
+    "a language model, called by a service and called itself": Case(
+        [entry("GenAI"), leave("GenAI", "ai:1")],
+        [*BY_USER, *out("ai:1 VIRTUAL_GENAI", "ai:1")],
+        "10ms ok GenAI",
+    ),
     "an exit span to a gateway, by HTTP": Case(
         [leave("Http", "gate:80"), leave("Http", "gate:81")],
         [*out("gate:80 VIRTUAL_GATEWAY", "gate:80"), *out("gate:81 GENERAL", "gate:81")],

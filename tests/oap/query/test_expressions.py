@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from skyfarer.oap.core import ids
+from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.oal.compiler import shipped
 from skyfarer.oap.oal.interpreter import accumulate
 from skyfarer.oap.oal.plan import Plan, SourcePlan
 from skyfarer.oap.oal.sources import SOURCES
-from skyfarer.oap.query.entities import KINDS
 from skyfarer.testing.memory_reader import row_of
 
 EXEC = """
@@ -279,7 +279,7 @@ def test_every_metric_that_is_shipped_can_be_asked_for(oap, plan):
 
 
 def test_every_source_of_the_language_has_a_kind_of_entity():
-    assert set(KINDS) == set(SOURCES)
+    assert set(ENTITIES) == set(SOURCES)
 
 
 def test_hours_and_days_are_read_from_rows_of_their_own_and_divided_once(oap, plan):

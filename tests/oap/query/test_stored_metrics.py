@@ -170,7 +170,7 @@ def test_growth_of_labelled_counters_is_shown_by_label_for_all_instances(shelf, 
     ]
 
 
-def test_a_metric_of_a_source_that_nothing_fills_has_no_value(shelf, plan, fresh):
+def test_a_metric_of_a_source_that_has_no_rows_has_no_value(shelf, plan, fresh):
     of = source_plan(plan, "GenAIModelAccess")
     entity = {"serviceName": fresh, "normal": True, "serviceInstanceName": "one"}
     assert asked(shelf, of, entity, "MINUTE") == [{}, {}, {}]

@@ -83,7 +83,7 @@ def test_types_layers_and_components_are_names_and_unknown_numbers_have_one_too(
     shelf, eight, fresh
 ):
     made = segment("a", "a", "/", eight, 9, trace_id=fresh, exits=[database("db", "x", 1, 1)])
-    made.spans.add(spanId=2, startTime=eight, spanType=2, componentId=7001)
+    made.spans.add(spanId=2, startTime=eight, spanType=2, componentId=7001, spanLayer="GenAI")
     made.spans.add(spanId=3, startTime=eight, spanType=9, spanLayer=77, componentId=987_654)
     made.spans[-1].refs.add(refType=5, traceId="x", parentTraceSegmentId="x")
     made.spans[-2].refs.add(refType="CrossThread", traceId="x", parentTraceSegmentId="x")
@@ -91,7 +91,7 @@ def test_types_layers_and_components_are_names_and_unknown_numbers_have_one_too(
     spans = {span["spanId"]: span for span in shelf.spans(fresh)}
     names = {key: [span[key] for _, span in sorted(spans.items())] for key in spans[0]}
     assert names["type"] == ["Entry", "Exit", "Local", "UNRECOGNIZED"]
-    assert names["layer"] == ["Http", "Database", "Unknown", "UNRECOGNIZED"]
+    assert names["layer"] == ["Http", "Database", "GenAI", "UNRECOGNIZED"]
     assert names["component"] == ["Tomcat", "PostgreSQL", "Flask", "Unknown"]
     assert spans[2]["refs"][0]["type"] == "CROSS_THREAD"
     assert spans[3]["refs"][0]["type"] == "CROSS_PROCESS"

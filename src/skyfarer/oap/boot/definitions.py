@@ -15,7 +15,6 @@ from typing import Final
 
 from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
-from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.oal.compiler import Text, compile_texts, listed, shipped
 from skyfarer.oap.oal.parser import TEXT_CHARS_MAX
 from skyfarer.oap.oal.plan import Plan
@@ -34,11 +33,6 @@ def plan_from(active: Iterable[str], own: Iterable[Path]) -> Plan:
     if metrics > METRICS_MAX:
         raise ConfigError(f"{metrics} metrics are defined, more than {METRICS_MAX}")
     return compiled.plan
-
-
-def filled(plan: Plan) -> Plan:
-    """What of it is made: the sources that nobody fills would only cost time."""
-    return plan.of(ENTITIES)
 
 
 def read(file: Path) -> Text:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.oal.explanation import found
 from skyfarer.oap.oal.plan import Plan
 
 
 def print_physical_plan(plan: Plan, metric: str) -> None:
-    """Nothing for a metric that nothing emits rows for. A PermanentError is raised."""
+    """A PermanentError is raised."""
     source, _ = found(plan, metric)
-    if source.source not in ENTITIES:
-        return
     from skyfarer.oap.pipeline.physical import physical_plan
 
     print("starting Spark to ask it for its plan (some seconds)", file=sys.stderr)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from skyfarer.oap.boot.definitions import filled, plan_from
+from skyfarer.oap.boot.definitions import plan_from
 from skyfarer.oap.boot.settings import AnalyzerConfig
 
 
@@ -22,7 +22,7 @@ def prepare() -> int:
         archive = archive_for(java)
         if not archive.is_file():
             print("preparing Spark for faster starts (half a minute)", file=sys.stderr)
-            plan = filled(plan_from(AnalyzerConfig().oalActiveFiles, ()))
+            plan = plan_from(AnalyzerConfig().oalActiveFiles, ())
             make_archive(java, plan, Path(scratch))
     print(archive)
     return 0

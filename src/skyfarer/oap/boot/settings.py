@@ -225,6 +225,7 @@ class AnalyzerConfig:
     oalFiles: tuple[Path, ...] = ()  # the user's own, or directories of them
     gatewaysFile: Path | None = None
     apdexThresholdFile: Path | None = None
+    genAIConfigFile: Path | None = None
     sparkMaster: str = "local[*]"
     driverMemory: str = "1g"
     batchRecordsMax: int = 100_000

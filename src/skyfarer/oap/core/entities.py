@@ -53,6 +53,12 @@ TRACED: Final[Mapping[str, Entity]] = {
 }
 """What traces say: source → the kind of its entity."""
 
+GEN_AI: Final[Mapping[str, Entity]] = {
+    "GenAIProviderAccess": Entity.SERVICE,
+    "GenAIModelAccess": Entity.INSTANCE,
+}
+"""What traces say of generative AI. Most batches have no such span, so it is asked apart."""
+
 REPORTED: Final[Mapping[str, Entity]] = {
     "ServiceInstanceJVMCPU": Entity.INSTANCE,
     "ServiceInstanceJVMMemory": Entity.INSTANCE,
@@ -86,7 +92,7 @@ MESHED: Final = (
 )
 """What traces say and the proxies of a mesh as well."""
 
-ENTITIES: Final[Mapping[str, Entity]] = {**TRACED, **REPORTED}
+ENTITIES: Final[Mapping[str, Entity]] = {**TRACED, **GEN_AI, **REPORTED}
 
 SERVICE_META: Final = "ServiceMeta"
 INSTANCE_META: Final = "ServiceInstanceUpdate"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from skyfarer.base.binding import nearest
 from skyfarer.base.errors import ConfigError
-from skyfarer.oap.core.entities import ENTITIES, ENTITY_COLUMNS, TRACED
+from skyfarer.oap.core.entities import ENTITY_COLUMNS, GEN_AI, REPORTED
 from skyfarer.oap.oal.plan import Accumulator, Metric, Plan, SourcePlan
 from skyfarer.oap.oal.tables import TABLES, cell_of, key_columns, key_of
 
@@ -44,10 +44,7 @@ def _lines(source: SourcePlan, metric: Metric) -> Iterator[str]:
         yield f"    {part}: {accumulator}"
         yield f"    {_shared(source, metric, accumulator)}"
     yield ""
-    if source.source in ENTITIES:
-        yield from _spark(source, [accumulator for _, accumulator in used])
-    else:
-        yield f"Nothing emits rows of {source.source} yet, so it has no values."
+    yield from _spark(source, [accumulator for _, accumulator in used])
 
 
 def _shared(source: SourcePlan, metric: Metric, accumulator: Accumulator) -> str:
@@ -67,7 +64,8 @@ def _spark(source: SourcePlan, used: list[Accumulator]) -> Iterator[str]:
     tables = [accumulator for accumulator in used if accumulator.operation in TABLES]
     names = key_columns(source)
     cells = dict.fromkeys(cell_of(a) if a in tables else a for a in used)
-    whose = "of traces" if source.source in TRACED else "that agents report"
+    asked = "that agents report" if source.source in REPORTED else "of traces"
+    whose = "of generative AI" if source.source in GEN_AI else asked
     yield f"Spark, in the one aggregation of all metrics {whose}:"
     yield f"  rows of {source.source}"
     for key in dict.fromkeys(map(key_of, tables)):

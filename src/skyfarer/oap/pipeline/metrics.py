@@ -1,5 +1,6 @@
 """From the decoded rows of a batch to what it adds to every metric: one job of Spark's for all that
-traces say, and one for all that agents report of themselves.
+traces say, and one for all that agents report of themselves. What traces say of generative AI is
+another one, of those batches that have any of it.
 
 rows --traffic--> what each span says of whom --lowering--> sums by entity and minute --folding-->
 one row an entity and minute, with tables where a metric has one; reports go the same way
@@ -13,13 +14,19 @@ from functools import cached_property, reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skyfarer.oap.core.entities import MESHED, REPORTED, TRACED
+from skyfarer.oap.core.entities import GEN_AI, MESHED, REPORTED, TRACED
 from skyfarer.oap.core.storage import Deltas
 from skyfarer.oap.oal.plan import Plan
 from skyfarer.oap.pipeline.analysis import reports
 from skyfarer.oap.pipeline.analysis.reports import Reported
 from skyfarer.oap.pipeline.analysis.settings import AnalysisSettings
-from skyfarer.oap.pipeline.analysis.traffic import Traffic, attribute, wanted_by
+from skyfarer.oap.pipeline.analysis.traffic import (
+    GenAITraffic,
+    Traffic,
+    attribute,
+    gen_ai_attribute,
+    wanted_by,
+)
 from skyfarer.oap.pipeline.folding import folded, together
 from skyfarer.oap.pipeline.lowering import Lowered, lowered
 from skyfarer.oap.pipeline.once import AnalysedOnce
@@ -49,6 +56,11 @@ class Metrics:
         _, made = self._expressions
         return folded(made.named(self.frame(rows, aliases).toArrow()), self._plan)
 
+    def of_gen_ai(self, rows: DataFrame) -> dict[str, Deltas]:
+        """The same of generative AI."""
+        plan, made, query = self._gen_ai
+        return folded(made.named(query.of(rows).toArrow()), plan)
+
     def of_reports(self, rows: DataFrame, kinds: Iterable[int]) -> dict[str, Deltas]:
         """The same of what agents report, of messages of these kinds: to plan a metric takes time,
         whether or not there is anything for it. What a mesh says beside traces, of the same
@@ -77,8 +89,15 @@ class Metrics:
         has each accumulator. Nothing runs here."""
         if source in TRACED:
             return self.frame(rows), self._expressions[1].places
-        _, made, query = self._reports(frozenset({source}))
+        of_reports = source not in GEN_AI
+        _, made, query = self._reports(frozenset({source})) if of_reports else self._gen_ai
         return query.of(rows), made.places
+
+    @cached_property
+    def _gen_ai(self) -> tuple[Plan, Lowered, AnalysedOnce]:
+        plan, traffic = self._whole.of(GEN_AI), GenAITraffic(self._settings)
+        made = lowered(plan, gen_ai_attribute, self._settings.apdex_ms)
+        return plan, made, AnalysedOnce(lambda rows: made.of(traffic.of(rows)))
 
     @cached_property
     def _reported(self) -> Reported:

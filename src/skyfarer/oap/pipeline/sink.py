@@ -72,7 +72,7 @@ ANALYSED_AGAIN_MAX = 4
 """Times that one batch is, before it counts as failed and is read again after a pause."""
 _SEGMENT_COLUMNS = [
     *("sequence", "part", "kind", "segment_id", "trace_id", "service", "instance", "endpoint"),
-    *("start_time", "latency", "is_error", "tags", "slow", "data"),
+    *("start_time", "latency", "is_error", "tags", "slow", "gen_ai", "data"),
 ]
 _EXPORTS = frozenset(EXPORTS)
 _STORED = pa.array(sorted(STORED), pa.int32())
@@ -163,8 +163,7 @@ class BatchSink:
         end = checked_end(rows, first)
         segments, repeated = self._new_segments(rows)
         slow = slow_statements(segments, self._settings.naming.service_chars_max)
-        segments = segments.drop_columns("slow")
-        chosen, unsampled = self._sampled(segments)
+        chosen, unsampled = self._sampled(segments.drop_columns(["slow", "gen_ai"]))
         bad, expired = told_apart(unsound(rows))
         parked, kept = self._parked(bad), self._kept(rows, minute)
         logs = logs_of(rows, self._payloads, now_ms)
@@ -180,7 +179,7 @@ class BatchSink:
             unsampled=unsampled,
             slow=slow,
             metrics=together(
-                self._deltas(fresh, kinds, segments.num_rows > 0, (repeated, untimely)),
+                self._deltas(fresh, kinds, segments, (repeated, untimely)),
                 heard_of(logs) if logs is not None else {},
             ),
             logs=logs,
@@ -243,10 +242,10 @@ class BatchSink:
         return sampled(segments, self._settings.sampling)
 
     def _deltas(
-        self, fresh: DataFrame, kinds: Collection[int], traced: bool, but: Iterable[pa.Table]
+        self, fresh: DataFrame, kinds: Collection[int], segments: pa.Table, but: Iterable[pa.Table]
     ) -> dict[str, Deltas]:
         """Of all records `but` these. A job of Spark's takes time where there is nothing to do."""
-        reported = not REPORTS.keys().isdisjoint(kinds)
+        traced, reported = segments.num_rows > 0, not REPORTS.keys().isdisjoint(kinds)
         if not traced and not reported:
             return {}
         places = pa.concat_tables(one.select(["sequence", "part"]) for one in but)
@@ -254,6 +253,8 @@ class BatchSink:
             others = F.broadcast(fresh.sparkSession.createDataFrame(places))
             fresh = fresh.join(others, ["sequence", "part"], "left_anti")
         found = self._ahead.of(fresh, self._storage.aliases()) if traced else {}
+        if pc.any(segments["gen_ai"]).as_py():
+            found = together(found, self._metrics.of_gen_ai(fresh))
         return together(found, self._metrics.of_reports(fresh, kinds)) if reported else found
 
     def _kept(self, rows: pa.Table, minute: int) -> pa.Table | None:

@@ -1,8 +1,7 @@
 """Which entity a metric speaks of, and its id out of the names that a client sends.
 
-The source decides: a client never says whether it means a service or an endpoint. What analysis
-emits is in `core.entities`; the sources here are filled by nobody yet, and their metrics have no
-value. A client names the origin of a relation plainly, the destination with `dest`.
+The source decides (`core.entities`): a client never says whether it means a service or an endpoint.
+It names the origin of a relation plainly, the destination with `dest`.
 """
 
 from __future__ import annotations
@@ -11,17 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from skyfarer.oap.core import ids
-from skyfarer.oap.core.entities import ENTITIES, Entity
-
-_UNFILLED: Final[Mapping[Entity, str]] = {
-    Entity.SERVICE: "GenAIProviderAccess",
-    Entity.INSTANCE: "GenAIModelAccess",
-}
-KINDS: Final[Mapping[str, Entity]] = {
-    **ENTITIES,
-    **{source: kind for kind, sources in _UNFILLED.items() for source in sources.split()},
-}
-"""Every source of the metrics language → the kind of its entity."""
+from skyfarer.oap.core.entities import Entity
 
 
 class _MissingError(Exception):

@@ -28,6 +28,7 @@ _REMOTE: Final = {
     SpanLayer.MQ: Layer.VIRTUAL_MQ,
     SpanLayer.Cache: Layer.VIRTUAL_CACHE,
     SpanLayer.FAAS: Layer.FAAS,
+    SpanLayer.GenAI: Layer.VIRTUAL_GENAI,
 }
 
 

@@ -23,6 +23,7 @@ _EMPTY: Final[Mapping[str, Any]] = {
     "type": None,
     "operation": None,
     "transmission_latency": 0,
+    **dict.fromkeys(("input_tokens", "output_tokens", "cost", "first_token"), 0),
     "source_instance": None,
     "dest_instance": None,
     "dest_endpoint": None,
@@ -83,6 +84,10 @@ def _call(one: Row) -> dict[str, object]:
         "rpcStatusCode": one["rpc_code"],
         "type": one["type"],
         "operation": one["operation"],
+        "inputTokens": one["input_tokens"],
+        "outputTokens": one["output_tokens"],
+        "totalEstimatedCost": one["cost"],
+        "timeToFirstToken": one["first_token"],
         "tag": one["tag"],
         "tags": one["tags"],
     }

@@ -13,12 +13,15 @@ Alias: TypeAlias = tuple[str, str]
 @dataclass(frozen=True)
 class Rules:
     """`gateways` are addresses, host:port. `aliases`: those that storage knew before the batch.
+    `providers` and `prices` (of a million tokens in and out) are by prefixes of models' names.
     Names longer than their `chars_max` are cut."""
 
     gateways: frozenset[str] = frozenset()
     aliases: Mapping[str, Alias] = field(default_factory=dict)
     no_upstream_components: frozenset[int] = frozenset({6000, 9000})
     trace_analysis: bool = True
+    providers: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     service_chars_max: int = 70
     instance_chars_max: int = 70
     endpoint_chars_max: int = 150

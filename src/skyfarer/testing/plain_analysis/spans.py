@@ -8,7 +8,12 @@ from skyfarer.wire.messages import SpanLayer, SpanObject
 
 MINUTE_MS: Final = 60_000
 LATENCY_MS_MAX: Final = 2**31 - 1
-_REQUESTS: Final = {SpanLayer.Http: "HTTP", SpanLayer.Database: "DATABASE", SpanLayer.MQ: "MQ"}
+_REQUESTS: Final = {
+    SpanLayer.Http: "HTTP",
+    SpanLayer.Database: "DATABASE",
+    SpanLayer.MQ: "MQ",
+    SpanLayer.GenAI: "GenAI",
+}
 _JAVA_SPACE: Final = "".join(map(chr, range(0x21)))
 
 
@@ -47,7 +52,6 @@ def http_code(span: SpanObject) -> int:
 
 
 def request_type(span: SpanObject) -> str:
-    """GenAI has no number in the protocol yet."""
     return _REQUESTS.get(span.spanLayer, "RPC")
 
 

@@ -20,8 +20,9 @@ from skyfarer.oap.admin.parked import Analysis, ParkedDesk
 from skyfarer.oap.admin.tasks import TaskDesk
 from skyfarer.oap.admin.ttl import TtlDesk
 from skyfarer.oap.boot.apdex import apdex_thresholds_ms
-from skyfarer.oap.boot.definitions import filled, plan_from
+from skyfarer.oap.boot.definitions import plan_from
 from skyfarer.oap.boot.gateways import gateway_addresses
+from skyfarer.oap.boot.gen_ai import gen_ai_models
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
 from skyfarer.oap.boot.providers.receivers import IngestQueue
@@ -29,6 +30,7 @@ from skyfarer.oap.boot.providers.ttl import retention_of
 from skyfarer.oap.boot.sampling import sampling_policies
 from skyfarer.oap.boot.settings import AnalyzerConfig, CoreConfig, thresholds_ms
 from skyfarer.oap.core.expiry import Retention, RetentionOverride
+from skyfarer.oap.core.gen_ai import GenAIModels
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.core.parked import ParkedRecords
@@ -82,6 +84,7 @@ class AnalysisProvider(Provider):
         self._gateways: frozenset[str] = frozenset()
         self._apdex_ms: dict[str, int] = {}
         self._sampling = Sampling()
+        self._gen_ai = GenAIModels()
         self._queue: QueueReader | None = None
         self._job: AnalysisJob | None = None
         self._parked: ParkedDesk | None = None
@@ -90,6 +93,7 @@ class AnalysisProvider(Provider):
     def prepare(self, offer: Offer) -> None:
         self._gateways = gateway_addresses(self._config.gatewaysFile)
         self._apdex_ms = apdex_thresholds_ms(self._config.apdexThresholdFile)
+        self._gen_ai = gen_ai_models(self._config.genAIConfigFile)
         self._sampling = sampling_policies(
             self._config.traceSamplingPolicySettingsFile,
             Policy(self._config.sampleRate, self._config.slowTraceSegmentThreshold),
@@ -175,7 +179,7 @@ class AnalysisProvider(Provider):
             ),
             records_max=self._config.batchRecordsMax,
             splits=_parallelism(self._config.sparkMaster),
-            plan=filled(self._plan),
+            plan=self._plan,
             analysis=self.analysis(node.config, retention),
         )
 
@@ -203,6 +207,7 @@ class AnalysisProvider(Provider):
                 slow=self._slow(),
             ),
             sampling=self._sampling,
+            gen_ai=self._gen_ai,
         )
 
     def _slow(self) -> SlowSettings:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from skyfarer.oap.core.expiry import Retention
+from skyfarer.oap.core.gen_ai import GenAIModels
 from skyfarer.oap.core.sampling import Sampling
 
 Strategy: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
@@ -57,3 +58,4 @@ class AnalysisSettings:
     apdex_ms: Mapping[str, int] = field(default_factory=dict)
     kept: KeptSettings = field(default_factory=KeptSettings)
     sampling: Sampling = field(default_factory=Sampling)
+    gen_ai: GenAIModels = field(default_factory=GenAIModels)

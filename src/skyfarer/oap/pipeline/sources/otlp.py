@@ -43,6 +43,11 @@ _TAGS: Final = {
     "db.system": "db.type",
     "db.query.text": "db.statement",
     "db.statement": "db.statement",
+    "gen_ai.provider.name": "gen_ai.provider.name",
+    "gen_ai.response.model": "gen_ai.response.model",
+    "gen_ai.usage.input_tokens": "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens": "gen_ai.usage.output_tokens",
+    "gen_ai.server.time_to_first_token": "gen_ai.server.time_to_first_token",
 }
 """Attribute → the tag of agents that says the same; others are not carried along."""
 _ENTRY: Final = (otlp.Span.SPAN_KIND_SERVER, otlp.Span.SPAN_KIND_CONSUMER)
@@ -127,14 +132,18 @@ def _refs(span: pa.StructArray, form: pa.ListType) -> pa.ListArray:
 
 
 def _layers(attributes: pa.ListArray) -> pa.Int32Array:
-    """By what the span says of itself; a database or a queue may be spoken to by HTTP."""
+    """By what the span says of itself; whatever it speaks to, it may do so by HTTP."""
     keys = pc.struct_field(pc.list_flatten(attributes), "key")
-    http = pc.list_parent_indices(attributes).filter(pc.starts_with(keys, "http."))
+    http, gen_ai = (
+        pc.list_parent_indices(attributes).filter(pc.starts_with(keys, family)).to_numpy()
+        for family in ("http.", "gen_ai.")
+    )
     layers = np.full(len(attributes), int(SpanLayer.Unknown), dtype=np.int32)
-    layers[http.to_numpy()] = SpanLayer.Http
+    layers[http] = SpanLayer.Http
     for key, layer in reversed(_LAYERS.items()):
         told = pc.is_valid(text_of(attributes, key)).to_numpy(zero_copy_only=False)
         layers[told] = layer
+    layers[gen_ai] = SpanLayer.GenAI
     return pa.array(layers)
 
 

@@ -43,6 +43,7 @@ TOLD: Final = pa.schema(
         "is_error": pa.bool_(),
         "tags": pa.list_(pa.string()),
         "slow": pa.list_(SLOW),
+        "gen_ai": pa.bool_(),
         **dict.fromkeys(("beat_service", "beat_instance", "beat_layer"), pa.string()),
         "beat_properties": PAIRS,
         "updates": pa.list_(UPDATE),

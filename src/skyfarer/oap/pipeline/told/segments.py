@@ -13,7 +13,7 @@ from skyfarer.oap.pipeline.told.lists import Mask, bounds_of, cut, last_of, redu
 from skyfarer.oap.pipeline.told.slow import LATENCY_MS_MAX, slow_spans
 from skyfarer.oap.pipeline.told.tags import found_by
 from skyfarer.oap.pipeline.told.telling import Telling
-from skyfarer.wire.messages import SpanType
+from skyfarer.wire.messages import SpanLayer, SpanType
 
 NOTHING: Final = pa.scalar("")
 LATENCY_MS_MIN: Final = -(2**31)
@@ -27,6 +27,7 @@ def segments(batch: pa.RecordBatch, telling: Telling) -> dict[str, pa.Array]:
     start, end = reduced(np.minimum, starts, bounds), reduced(np.maximum, ends, bounds)
     entries = spans.field("spanType").to_numpy() == SpanType.Entry
     first = spans.field("spanId").to_numpy() == 0
+    layers = spans.field("spanLayer").to_numpy()
     operation = spans.field("operationName").take(last_of(entries | first, bounds))
     tags, naming, kept = spans.field("tags"), telling.naming, telling.kept
     failed = _failing(spans, kept.failed_by, entries, first)
@@ -42,6 +43,7 @@ def segments(batch: pa.RecordBatch, telling: Telling) -> dict[str, pa.Array]:
         "is_error": reduced(np.logical_or, failed, bounds),
         "tags": found_by(tags.values, bounds_of(tags)[bounds], kept.searchable_tags),
         "slow": slow_spans(spans, bounds, kept.slow),
+        "gen_ai": reduced(np.logical_or, layers == SpanLayer.GenAI, bounds),
     }
 
 

@@ -9,11 +9,10 @@ from enum import Enum
 from typing import Final
 
 from skyfarer.base.binding import nearest
-from skyfarer.oap.core.entities import Entity
+from skyfarer.oap.core.entities import ENTITIES, Entity
 from skyfarer.oap.core.slow import Slow
 from skyfarer.oap.oal.plan import Metric, Plan
 from skyfarer.oap.oal.values import HISTOGRAMS, TABLES
-from skyfarer.oap.query.entities import KINDS
 from skyfarer.oap.query.expressions import syntax
 from skyfarer.oap.query.expressions.problems import NAME_CHARS_MAX, UnknownMetric
 
@@ -52,7 +51,7 @@ class Derived:
 
     @property
     def kind(self) -> Entity:
-        return KINDS[self.source]
+        return ENTITIES[self.source]
 
     @property
     def labelled(self) -> bool:

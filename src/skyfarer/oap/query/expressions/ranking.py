@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from skyfarer.oap.core.entities import ENTITIES, Entity
+from skyfarer.oap.core.entities import Entity
 from skyfarer.oap.core.slow import SlowStatement
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.query import limits
@@ -52,8 +52,6 @@ def ranked(
     layers: Sequence[LayerIs] = (),
 ) -> list[tuple[str, int]]:
     """Entity ids and their means; of a service, itself or its parts. Blocks on storage."""
-    if of.source not in ENTITIES:
-        return []  # nothing fills it yet
     if service_id is not None and of.kind not in _OF_A_SERVICE:
         raise QueryError(f"{of.name} is of two services; ask for its top without a service")
     rows = reader.rows(of.source, columns_of(of), *range_of(of, window), service_id)

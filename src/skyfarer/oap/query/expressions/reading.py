@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from skyfarer.oap.core.entities import ENTITIES
 from skyfarer.oap.core.storage import Reader
 from skyfarer.oap.oal.plan import Metric
 from skyfarer.oap.oal.runs import values_of
@@ -30,8 +29,6 @@ Takes: TypeAlias = Callable[[Labels], bool]
 
 def values(reader: Reader, of: Derived, entity_id: str, window: Window) -> Values:
     """Of the buckets that have any. Blocks on storage."""
-    if of.source not in ENTITIES:
-        return {}  # nothing fills it yet, and storage knows no such source
     rows = reader.series(of.source, entity_id, columns_of(of), *range_of(of, window))
     buckets = [bucket for bucket in window.buckets if bucket in rows]
     if of.metric.function in GROWTHS:

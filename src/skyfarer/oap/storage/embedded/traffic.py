@@ -19,8 +19,12 @@ from skyfarer.oap.core.layers import Layer
 from skyfarer.oap.storage.entities import endpoints, instances, names, services
 from skyfarer.oap.storage.merging import Numbers
 
-_SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", "ServiceMeter", SERVICE_META)
-_INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic", INSTANCE_META)
+_SERVICE_SOURCES: Final = (
+    *("Service", "BrowserAppTraffic", "ServiceMeter", "GenAIProviderAccess", SERVICE_META),
+)
+_INSTANCE_SOURCES: Final = (
+    *("ServiceInstance", "BrowserAppSingleVersionTraffic", "GenAIModelAccess", INSTANCE_META),
+)
 _ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
 SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))
 _NAMES: Final = ", ".join(f"{layer.value}: '{layer.name}'" for layer in Layer)

@@ -18,8 +18,12 @@ from skyfarer.oap.storage.merging import Numbers
 from skyfarer.oap.storage.postgresql import copying
 from skyfarer.oap.storage.postgresql.copying import Cursor
 
-_SERVICE_SOURCES: Final = ("Service", "BrowserAppTraffic", "ServiceMeter", SERVICE_META)
-_INSTANCE_SOURCES: Final = ("ServiceInstance", "BrowserAppSingleVersionTraffic", INSTANCE_META)
+_SERVICE_SOURCES: Final = (
+    *("Service", "BrowserAppTraffic", "ServiceMeter", "GenAIProviderAccess", SERVICE_META),
+)
+_INSTANCE_SOURCES: Final = (
+    *("ServiceInstance", "BrowserAppSingleVersionTraffic", "GenAIModelAccess", INSTANCE_META),
+)
 _ENDPOINT_SOURCES: Final = ("Endpoint", "BrowserAppPageTraffic", ENDPOINT_META)
 SOURCES: Final = frozenset((*_SERVICE_SOURCES, *_INSTANCE_SOURCES, *_ENDPOINT_SOURCES))
 _LAYERS: Final = ", ".join(f"({layer.value}, '{layer.name}')" for layer in Layer)

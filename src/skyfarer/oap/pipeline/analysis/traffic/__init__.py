@@ -12,6 +12,8 @@ of it is expressions that run in the JVM, in one pass.
     latency, status, http_code, rpc_code, type, operation, transmission_latency
     tags, tag_0, tag_1, …   only what metrics want (`wanted_by`)
 
+What spans say of generative AI is asked apart, of the batches that have such spans (gen_ai.py).
+
 Where the original throws a segment away because of one tag (a logic endpoint that is no JSON, a
 transmission latency that is no number, a tag of a cache twice), here the tag says nothing and the
 last of a repeated one counts. A latency beyond 32 bits is the largest there is, or the least, where
@@ -22,6 +24,16 @@ between them.
 
 from skyfarer.oap.pipeline.analysis.traffic.attributes import attribute
 from skyfarer.oap.pipeline.analysis.traffic.emitted import Traffic, emitted
+from skyfarer.oap.pipeline.analysis.traffic.gen_ai import GenAITraffic
+from skyfarer.oap.pipeline.analysis.traffic.gen_ai import attribute as gen_ai_attribute
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted, wanted_by
 
-__all__ = ["Traffic", "Wanted", "attribute", "emitted", "wanted_by"]
+__all__ = [
+    "GenAITraffic",
+    "Traffic",
+    "Wanted",
+    "attribute",
+    "emitted",
+    "gen_ai_attribute",
+    "wanted_by",
+]

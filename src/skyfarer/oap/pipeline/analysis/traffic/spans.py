@@ -28,7 +28,12 @@ from skyfarer.oap.pipeline.analysis.traffic.texts import Names, among, named, no
 from skyfarer.oap.pipeline.analysis.traffic.wanted import Wanted
 from skyfarer.wire.messages import SpanLayer, SpanType
 
-_TYPES: Final = {SpanLayer.Http: "HTTP", SpanLayer.Database: "DATABASE", SpanLayer.MQ: "MQ"}
+_TYPES: Final = {
+    SpanLayer.Http: "HTTP",
+    SpanLayer.Database: "DATABASE",
+    SpanLayer.MQ: "MQ",
+    SpanLayer.GenAI: "GenAI",
+}
 _PEERS: Final = {
     SpanLayer.Database: int(Layer.VIRTUAL_DATABASE),
     SpanLayer.RPCFramework: int(Layer.GENERAL),
@@ -36,6 +41,7 @@ _PEERS: Final = {
     SpanLayer.MQ: int(Layer.VIRTUAL_MQ),
     SpanLayer.Cache: int(Layer.VIRTUAL_CACHE),
     SpanLayer.FAAS: int(Layer.FAAS),
+    SpanLayer.GenAI: int(Layer.VIRTUAL_GENAI),
 }
 """Whom a span of that layer calls, when its address stands for no service that we know."""
 
