@@ -119,7 +119,7 @@ class Bench:
         line.fill(queue, segments, counts.long)
         starts = range(0, counts.long, counts.batch)
         assert len(starts) >= 2 * counts.ends, "both ends would be the same batches"
-        self._batches(queue, starts[: counts.warm_up])
+        self._batches(queue, [0] * counts.warm_up)
         spent = self._batches(queue, starts)
         early, late = (
             statistics.median(some) for some in (spent[: counts.ends], spent[-counts.ends :])
