@@ -58,6 +58,7 @@ from skyfarer.oap.pipeline.slow import slow_statements
 from skyfarer.oap.pipeline.sources.reports import REPORTS
 from skyfarer.oap.pipeline.sources.rows import EXPORTS, STORED
 from skyfarer.oap.pipeline.sources.shapes import REPORTS as REPORTED
+from skyfarer.oap.pipeline.stretches import rows_at
 from skyfarer.oap.pipeline.times import EXPIRED, timely, window
 from skyfarer.oap.pipeline.told import Telling, told_again, unpacked
 from skyfarer.oap.pipeline.told.again import OF_EVERY_ROW
@@ -210,18 +211,13 @@ class BatchSink:
             translated = told_again(named, WHOLE, REPORTED, Telling.by(self._settings))
             known = pc.invert(pc.is_in(rows["kind"], pa.array(others, pa.int32())))
             rows = pa.concat_tables([rows.filter(known), translated], promote_options="default")
-        parts = [("part", "ascending")] if not _EXPORTS.isdisjoint(kinds) else []
-        sequences = rows["sequence"].to_numpy()
-        if parts or not np.all(sequences[:-1] <= sequences[1:]):
-            rows = rows.sort_by([("sequence", "ascending"), *parts])
-        return fresh, rows
+        parts = [rows["part"].to_numpy()] if not _EXPORTS.isdisjoint(kinds) else []
+        return fresh, rows_at(rows, np.lexsort((*parts, rows["sequence"].to_numpy())))
 
     def _new_segments(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The segments that are new, and those that came before (a resend)."""
         sound = pc.and_(pc.is_null(rows["reason"]), pc.is_valid(rows["segment_id"]))
-        segments = rows.select(_SEGMENT_COLUMNS)
-        if not pc.all(sound).as_py():
-            segments = segments.filter(sound)
+        segments = rows_at(rows.select(_SEGMENT_COLUMNS), np.flatnonzero(sound.to_numpy()))
         minutes = pc.divide(segments["start_time"], MINUTE_MS)
         segments = segments.append_column("minute", minutes)
         ids = segments["segment_id"]

@@ -87,8 +87,9 @@ DECODERS: dict[str, Callable[[Shape], Decoder]] = {
 def decode(
     decoder: Decoder, payloads: pa.BinaryArray
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
-    """The rows of every good payload in order, and position → reason of the bad ones. A decoder is
-    not asked about nothing: what it refuses is halved until it is a single payload."""
+    """The rows of every good payload in order, in one batch if there are any, and position → reason
+    of the bad ones. A decoder is not asked about nothing: what it refuses is halved until it is a
+    single payload."""
     batches: list[pa.RecordBatch] = []
     bad: dict[int, str] = {}
     pending = [(0, len(payloads))] if len(payloads) else []
@@ -102,4 +103,4 @@ def decode(
             else:
                 middle = (start + end) // 2
                 pending += [(middle, end), (start, middle)]
-    return batches, bad
+    return [pa.concat_batches(batches)] if len(batches) > 1 else batches, bad
