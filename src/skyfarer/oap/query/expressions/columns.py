@@ -26,15 +26,16 @@ _DOUBLES_EXACT: Final = 2**53
 """Whole numbers below it divide as doubles to the same whole number, in a third of the time."""
 
 
-def values(of: Derived, rows: pa.Table, window: Window) -> tuple[pa.Array, Numbers]:
-    """Entity ids, and of each a value; an id comes as often as it has buckets with one."""
+def values(of: Derived, rows: pa.Table, window: Window) -> tuple[pa.ChunkedArray, Numbers]:
+    """Entity ids, and of each a value; an id comes as often as it has buckets with one. The ids are
+    the largest part of the rows, and are not copied where all have a value."""
     if of.metric.function in GROWTHS:
         return _one_by_one(of.metric, rows, window)
     parts = {part: _part(rows, column) for part, column in of.metric.columns}
     there = [present for _, present in parts.values()]
     reached = np.logical_and.reduce(there) if of.metric.function in _COMPLETE else np.any(there, 0)
     numbers = {part: found for part, (found, _) in parts.items()}
-    entities = rows["entity_id"].combine_chunks()
+    entities = rows["entity_id"]
     if not reached.all():
         numbers = {part: found[reached] for part, found in numbers.items()}
         entities = entities.filter(pa.array(reached))
@@ -54,9 +55,11 @@ def _part(rows: pa.Table, column: str) -> tuple[Numbers, Numbers]:
 def _truncated(dividend: Numbers, divisor: Numbers | int) -> Numbers:
     least = min(dividend.min(initial=0), np.min(divisor, initial=0))
     if least >= 0:
-        divisor, exact = np.maximum(divisor, 1), dividend.max(initial=0) < _DOUBLES_EXACT
-        whole: Numbers = np.floor(dividend / divisor) if exact else dividend // divisor
-        return whole
+        divisor = divisor if np.min(divisor, initial=1) > 0 else np.maximum(divisor, 1)
+        if dividend.max(initial=0) >= _DOUBLES_EXACT:
+            return dividend // divisor
+        quotients: Numbers = dividend / divisor
+        return np.floor(quotients, out=quotients)
     quotient = np.abs(dividend) // np.maximum(np.abs(divisor), 1)
     found: Numbers = np.where((dividend < 0) == (np.asarray(divisor) < 0), quotient, -quotient)
     return found
@@ -92,10 +95,10 @@ _VALUES: Final[Mapping[str, Callable[[Mapping[str, Numbers], int], Numbers]]] = 
 }
 
 
-def _one_by_one(metric: Metric, rows: pa.Table, window: Window) -> tuple[pa.Array, Numbers]:
+def _one_by_one(metric: Metric, rows: pa.Table, window: Window) -> tuple[pa.ChunkedArray, Numbers]:
     """A growth is against the bucket before; what has one are meters, and they are few."""
     found = list(_growths(metric, rows.to_pylist(), window))
-    entities = pa.array([entity for entity, _ in found], pa.string())
+    entities = pa.chunked_array([[entity for entity, _ in found]], pa.string())
     return entities, np.array([number for _, number in found], np.float64)
 
 

@@ -72,9 +72,9 @@ def _wanted(reader: Reader, layers: Sequence[LayerIs]) -> list[tuple[frozenset[s
     ]
 
 
-def _means(entities: pa.Array, values: columns.Numbers) -> tuple[pa.Array, columns.Numbers]:
+def _means(entities: pa.ChunkedArray, values: columns.Numbers) -> tuple[pa.Array, columns.Numbers]:
     """Of each entity that has any value; whole numbers."""
-    encoded = entities.dictionary_encode()
+    encoded = entities.dictionary_encode().combine_chunks()
     groups = encoded.indices.to_numpy().astype(np.intp)
     counts = np.bincount(groups, minlength=len(encoded.dictionary))
     there = np.flatnonzero(counts)
