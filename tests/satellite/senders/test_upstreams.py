@@ -222,7 +222,7 @@ def test_the_meters_of_an_instance_meet_at_one_upstream(upstream: Upstreams) -> 
     rig.play(scenario)
     seen = [set(instances(server)) for server in servers]
     assert sum(map(len, seen)) == len(set.union(*seen)) == 60
-    assert min(map(len, seen)) >= 10
+    assert min(map(len, seen)) >= 4  # 20 on average: ports differ, and with them who has whom
     assert all(len(server.calls) == 5 for server in servers)
 
 
