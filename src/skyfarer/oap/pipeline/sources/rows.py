@@ -179,15 +179,12 @@ def _decoded(
     """Good rows in order, then the bad ones. Where there are parts, each keeps its bytes."""
     batches, bad = _sound(kind, payloads, decoders(reading.decoder)[kind])
     good = np.delete(np.arange(len(payloads)), list(bad))
-    at = 0
     for batch in batches:
-        here = good[at : at + batch.num_rows]
-        at += batch.num_rows
         columns = _columns(kind, batch)
         told = told_of(kind, batch, columns.get(REPORTED), reading.telling)
         if parts is not None:
-            told |= {"part": pa.array(parts[here]), "data": payloads.take(pa.array(here))}
-        yield _assemble(sequences[here], kind, _reasons(batch, SHAPES[kind]), columns, told)
+            told |= {"part": pa.array(parts[good]), "data": payloads.take(pa.array(good))}
+        yield _assemble(sequences[good], kind, _reasons(batch, SHAPES[kind]), columns, told)
     if bad:
         here = np.asarray(sorted(bad))
         reasons = [bad[position] for position in sorted(bad)]
@@ -198,7 +195,7 @@ def _decoded(
 def _sound(
     kind: int, payloads: pa.BinaryArray, decoder: Decoder
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
-    """The rows of the sound payloads, and position → reason of the others."""
+    """The rows of the sound payloads, as `decode` has them, and position → reason of the others."""
     bombs = bombs_among(kind, payloads)
     if not bombs:
         batches, bad = decode(decoder, payloads)
