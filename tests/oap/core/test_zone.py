@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -15,17 +14,6 @@ from skyfarer.oap.core.zone import check_zone, local_zone, name_of
 SUMMER = int(datetime(2026, 7, 15, 12, tzinfo=UTC).timestamp() * 1000)
 WINTER = int(datetime(2026, 12, 15, 12, tzinfo=UTC).timestamp() * 1000)
 BERLIN = ZoneInfo("Europe/Berlin")
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    def is_in(zone: str) -> None:
-        monkeypatch.setenv("TZ", zone)
-        time.tzset()
-
-    yield is_in
-    monkeypatch.undo()
-    time.tzset()
 
 
 def offset_h(zone: tzinfo, at_ms: int) -> float:

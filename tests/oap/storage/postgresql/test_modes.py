@@ -8,8 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 
@@ -125,17 +124,6 @@ def test_no_init_waits_for_the_tables_of_others_and_goes_on_with_them(
     reader = node.modules._running["storage"].service(Reader)  # type: ignore[type-abstract]
     assert reader.services(None) == []
     node.modules.stop(WITHIN_S)
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    def is_in(zone: str) -> None:
-        monkeypatch.setenv("TZ", zone)
-        time.tzset()
-
-    yield is_in
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.mark.parametrize("mode", [RunningMode.DEFAULT, RunningMode.INIT, RunningMode.NO_INIT])
