@@ -160,3 +160,42 @@ def test_half_a_character_in_a_tag_costs_that_character_and_not_the_segment(
         [[{"key": "note", "value": "caf\ufffd"}], []],
         [[{"key": "note", "value": "caf?"}], []],
     ]
+
+
+NEAR_2_64 = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+PANICS = [
+    pytest.param(b"\x0a" + NEAR_2_64, id="a text longer than can be counted"),
+    pytest.param(b"\x1a\x0b\x32" + NEAR_2_64, id="the same in a span"),
+]
+
+
+@pytest.mark.parametrize("poison", PANICS)
+def test_decode_tells_a_payload_apart_that_makes_native_code_panic(
+    decoder: Decoder, poison: bytes
+) -> None:
+    batches, reasons = decode(decoder, payloads(segment("a"), poison, segment("b"), poison))
+    kept = [row["traceSegmentId"] for batch in batches for row in batch.to_pylist()]
+    assert kept == ["a", "b"]
+    assert sorted(reasons) == [1, 3]
+
+
+class Refusing:
+    """A decoder that refuses every payload with a `2` in it."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.schema = decoder.schema
+        self._decoder = decoder
+
+    def decode_all(self, part: pa.BinaryArray) -> pa.RecordBatch:
+        if any(b"2" in one for one in part.to_pylist()):
+            raise RuntimeError("no")
+        return self._decoder.decode_all(part)
+
+
+def test_second_decoder_reads_what_the_first_refuses_in_its_place(decoder: Decoder) -> None:
+    mixed = payloads(*[segment(str(n)) for n in range(5)], b"\xff2")
+    batches, bad = decode(Refusing(decoder), mixed, lambda: decoder)
+    assert [row["traceSegmentId"] for row in batches[0].to_pylist()] == ["0", "1", "2", "3", "4"]
+    assert len(batches) == 1
+    assert bad.keys() == {5}
+    assert bad[5].startswith("RuntimeError: no; the other decoder: ")

@@ -54,6 +54,9 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
     os.environ["JAVA_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Workers meet panics of native code by the thousand where a stranger wants them to, and a
+    # backtrace costs more than the decoding.
+    os.environ["RUST_BACKTRACE"] = "0"
     os.environ["SPARK_AUTH_SOCKET_TIMEOUT"] = str(MEETING_S)
     options = {
         "spark.ui.enabled": False,

@@ -21,6 +21,8 @@ OWN = ("source_offset", "source_dropped", "parked_record")
 """Where a parked record may show; nothing else knows of it."""
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 BROKEN = b"\xff\xff\xff\xff"
+PANIC = b"\x0a" + b"\xff" * 9 + b"\x01"
+"""A field as long as can be said: native code panics where it adds that length to its place."""
 
 
 def timed(start_ms: int, end_ms: int) -> tuple[int, bytes]:
@@ -75,7 +77,9 @@ POISON = {
     "undecodable": [
         (Kind.SEGMENT, BROKEN),
         (Kind.SEGMENT, pairs([10_000])[0][1][:-3]),
-        *((kind, BROKEN) for kind, _ in OTHERS),
+        (Kind.SEGMENT, PANIC),
+        (Kind.SEGMENT, b"\x1a\x0b\x32" + PANIC[1:]),
+        *((kind, bad) for bad in (BROKEN, PANIC) for kind, _ in OTHERS),
         *((kind, payload[:-3]) for kind, payload in OTHERS),
     ],
     "incomplete": [(Kind.SEGMENT, b""), (Kind.LOG, b"")],

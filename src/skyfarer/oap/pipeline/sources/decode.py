@@ -1,21 +1,25 @@
 """Payloads to Arrow: one contract, two implementations that pass one suite.
 
 `PtarsDecoder` converts a whole array in native code; `ProtobufDecoder` is its plain twin, the
-referee in tests and the way out should ptars fail us (`SKYFARER_DECODER=protobuf`). A decoder
-refuses a whole array for one bad payload, so `decode` halves a refused array until the bad ones
-stand alone: k bad ones among n cost k·log n extra calls, and none stops the batch.
+referee in tests and the way out should ptars fail us. A decoder refuses a whole array for one bad
+payload, by an exception or by a panic of its native code, so `decode` halves a refused array until
+the bad ones stand alone. Each of these is then given to the other decoder: a record that either of
+them can read is analysed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from skyfarer.oap.pipeline.sources.halving import halved
 from skyfarer.oap.pipeline.sources.mending import text_schema, with_texts
 from skyfarer.oap.pipeline.sources.shapes import Shape, trimmed
 
@@ -26,7 +30,8 @@ class Decoder(Protocol):
         """The columns of a decoded batch, one a kept field."""
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
-        """One row a payload, in order; ValueError when any of them cannot be decoded."""
+        """One row a payload, in order. Raises anything when any of them cannot be decoded; native
+        code may even end the process."""
 
 
 class PtarsDecoder:
@@ -84,23 +89,56 @@ DECODERS: dict[str, Callable[[Shape], Decoder]] = {
 }
 
 
+def decoder_named(name: str) -> Callable[[Shape], Decoder]:
+    """A constructor of `DECODERS`, or the one that is named as `module:constructor`."""
+    if name in DECODERS:
+        return DECODERS[name]
+    module, _, constructor = name.partition(":")
+    made: Callable[[Shape], Decoder] = getattr(import_module(module), constructor)
+    return made
+
+
+def other_than(name: str) -> str:
+    """The decoder that is asked for a second opinion."""
+    return "protobuf" if name == "ptars" else "ptars"
+
+
 def decode(
-    decoder: Decoder, payloads: pa.BinaryArray
+    decoder: Decoder, payloads: pa.BinaryArray, second: Callable[[], Decoder] | None = None
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
     """The rows of every good payload in order, in one batch if there are any, and position → reason
-    of the bad ones. A decoder is not asked about nothing: what it refuses is halved until it is a
-    single payload."""
-    batches: list[pa.RecordBatch] = []
-    bad: dict[int, str] = {}
-    pending = [(0, len(payloads))] if len(payloads) else []
-    while pending:
-        start, end = pending.pop()
-        try:
-            batches.append(decoder.decode_all(payloads.slice(start, end - start)))
-        except ValueError as error:
-            if end - start == 1:
-                bad[start] = str(error)
-            else:
-                middle = (start + end) // 2
-                pending += [(middle, end), (start, middle)]
+    of the bad ones. `second` makes the decoder that is asked about each payload that `decoder`
+    refuses. Never raises for what a payload holds.
+    """
+
+    def rows(start: int, end: int) -> pa.RecordBatch:
+        batch = decoder.decode_all(payloads.slice(start, end - start))
+        if batch.num_rows != end - start:
+            raise ValueError(f"{batch.num_rows} rows of {end - start} payloads")
+        return batch
+
+    done, bad = halved(len(payloads), rows)
+    batches = [batch for _, batch in done]
+    if bad and second is not None:
+        found, bad = _second_opinion(second(), payloads, bad)
+        if found:
+            refused = [*found, *bad]
+            places = [*np.delete(np.arange(len(payloads)), refused), *found]
+            whole = pa.concat_batches([*batches, *found.values()])
+            return [whole.take(pa.array(np.argsort(places)))], bad
     return [pa.concat_batches(batches)] if len(batches) > 1 else batches, bad
+
+
+def _second_opinion(
+    decoder: Decoder, payloads: pa.BinaryArray, bad: Mapping[int, str]
+) -> tuple[dict[int, pa.RecordBatch], dict[int, str]]:
+    """The row of each suspect that this decoder can read, and the reasons of both for the others,
+    by their positions."""
+    suspects = sorted(bad)
+    batches, worse = decode(decoder, payloads.take(pa.array(suspects)))
+    read = [place for at, place in enumerate(suspects) if at not in worse]
+    rows = {place: batches[0].slice(at, 1) for at, place in enumerate(read)}
+    reasons = {
+        suspects[at]: f"{bad[suspects[at]]}; the other decoder: {why}" for at, why in worse.items()
+    }
+    return rows, reasons

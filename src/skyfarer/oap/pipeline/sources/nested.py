@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfarer.oap.pipeline.sources.decode import DECODERS, Decoder
+from skyfarer.oap.pipeline.sources.decode import Decoder, decoder_named
 from skyfarer.oap.pipeline.sources.otlp import segments_of
 from skyfarer.oap.pipeline.sources.otlp_logs import logs_of
 from skyfarer.oap.pipeline.sources.shapes import (
@@ -31,8 +31,8 @@ class UpstreamDecoder:
     """v2: the columns of the segment whose bytes an upstream segment holds, and its trace ids."""
 
     def __init__(self, name: str) -> None:
-        self._outer = DECODERS[name](UPSTREAM_SEGMENT)
-        self._inner = DECODERS[name](V2_SEGMENT)
+        self._outer = decoder_named(name)(UPSTREAM_SEGMENT)
+        self._inner = decoder_named(name)(V2_SEGMENT)
         trace_ids = self._outer.schema.field(TRACE_IDS)
         self.schema: pa.Schema = self._inner.schema.append(trace_ids)
 
@@ -47,10 +47,10 @@ class PartDecoder:
     would have sent. `made` is given the resources' attributes, the items, and the form of both."""
 
     def __init__(self, name: str, part: Shape, form: Shape, lists: tuple[str, str], made: Made):
-        self._whole = DECODERS[name](part)
+        self._whole = decoder_named(name)(part)
         self._scopes, self._items = lists
         self._made = made
-        self.schema: pa.Schema = DECODERS[name](form).schema
+        self.schema: pa.Schema = decoder_named(name)(form).schema
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
         batch = self._whole.decode_all(payloads)
@@ -71,4 +71,4 @@ def decoder_of(kind: int, name: str) -> Decoder:
         return PartDecoder(name, SPAN, SEGMENT, ("scope_spans", "spans"), segments_of)
     if kind == Kind.OTLP_LOGS:
         return PartDecoder(name, LOG_RECORD, LOG, ("scope_logs", "log_records"), logs_of)
-    return DECODERS[name](SHAPES[kind])
+    return decoder_named(name)(SHAPES[kind])

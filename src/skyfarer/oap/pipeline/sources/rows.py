@@ -18,6 +18,7 @@ mapped file itself, with no copy and no Python loop over its records.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, reduce
@@ -29,8 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
-from skyfarer.oap.pipeline.sources.decode import Decoder, decode
+from skyfarer.oap.pipeline.sources.decode import Decoder, decode, other_than
 from skyfarer.oap.pipeline.sources.exports import Cut, cut
+from skyfarer.oap.pipeline.sources.halving import halved
 from skyfarer.oap.pipeline.sources.narrowing import narrowed, without
 from skyfarer.oap.pipeline.sources.nested import decoder_of
 from skyfarer.oap.pipeline.sources.reports import REPORTS, TYPE, reports_of
@@ -104,10 +106,23 @@ def segment_schema() -> pa.Schema:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a run is read: by which decoder, and what of it is told."""
+    """How a run is read: by which decoder, what of it is told, and sequence → reason of the records
+    that no decoder may see (`quarantined`)."""
 
     decoder: str = "ptars"
     telling: Telling = field(default_factory=Telling)
+    quarantined: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str) -> Reading:
+        """The Reading that `written` gave."""
+        read = json.loads(text)
+        quarantined = {int(sequence): why for sequence, why in read["quarantined"].items()}
+        return cls(read["decoder"], Telling.read(read["telling"]), quarantined)
+
+    def written(self) -> str:
+        telling, quarantined = self.telling.written(), dict(self.quarantined)
+        return json.dumps({"decoder": self.decoder, "telling": telling, "quarantined": quarantined})
 
 
 def rows(run: Run, reading: Reading) -> Iterator[pa.RecordBatch]:
@@ -119,6 +134,13 @@ def rows(run: Run, reading: Reading) -> Iterator[pa.RecordBatch]:
         if not len(index):
             return
         sound[np.asarray(run.damaged) - run.first] = False
+    held = [n for n in reading.quarantined if run.first <= n < run.end and sound[n - run.first]]
+    if held:
+        places = np.asarray(held) - run.first
+        sound[places] = False
+        yield _assemble(
+            np.asarray(held), index["kind"][places], [reading.quarantined[n] for n in held]
+        )
     sequences = np.arange(run.first, run.end, dtype=np.int64)
     for kind in np.unique(index["kind"][sound]).tolist():
         chosen = sound & (index["kind"] == kind)
@@ -176,32 +198,65 @@ def _decoded(
     reading: Reading,
     parts: npt.NDArray[np.int32] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Good rows in order, then the bad ones. Where there are parts, each keeps its bytes."""
-    batches, bad = _sound(kind, payloads, decoders(reading.decoder)[kind])
+    """Good rows in order, then the bad ones. Where there are parts, each keeps its bytes.
+
+    A record is also bad where its fields can be read and no row can be made of them.
+    """
+
+    def made(start: int, end: int) -> list[pa.RecordBatch]:
+        some = slice(start, end)
+        return _made(
+            *(kind, sequences[some], payloads[some], reading),
+            parts if parts is None else parts[some],
+        )
+
+    done, bad = halved(len(payloads), made)
+    for _, batches in done:
+        yield from batches
+    if bad:
+        yield _bad(kind, sequences, {at: f"{UNDECODABLE}: {why}" for at, why in bad.items()}, parts)
+
+
+def _made(
+    kind: int,
+    sequences: Numbers,
+    payloads: pa.BinaryArray,
+    reading: Reading,
+    parts: npt.NDArray[np.int32] | None,
+) -> list[pa.RecordBatch]:
+    batches, bad = _sound(kind, payloads, reading.decoder)
     good = np.delete(np.arange(len(payloads)), list(bad))
+    made = []
     for batch in batches:
         columns = _columns(kind, batch)
         told = told_of(kind, batch, columns.get(REPORTED), reading.telling)
         if parts is not None:
             told |= {"part": pa.array(parts[good]), "data": payloads.take(pa.array(good))}
-        yield _assemble(sequences[good], kind, _reasons(batch, SHAPES[kind]), columns, told)
-    if bad:
-        here = np.asarray(sorted(bad))
-        reasons = [bad[position] for position in sorted(bad)]
-        told = {} if parts is None else {"part": pa.array(parts[here])}
-        yield _assemble(sequences[here], kind, reasons, told=told)
+        reasons = _reasons(batch, SHAPES[kind])
+        made.append(_assemble(sequences[good], kind, reasons, columns, told))
+    return [*made, _bad(kind, sequences, bad, parts)] if bad else made
+
+
+def _bad(
+    kind: int,
+    sequences: Numbers,
+    bad: Mapping[int, str],
+    parts: npt.NDArray[np.int32] | None,
+) -> pa.RecordBatch:
+    """The rows of bad records, whose reasons are given by their positions."""
+    here = np.asarray(sorted(bad))
+    told = {} if parts is None else {"part": pa.array(parts[here])}
+    return _assemble(sequences[here], kind, [bad[at] for at in here.tolist()], told=told)
 
 
 def _sound(
-    kind: int, payloads: pa.BinaryArray, decoder: Decoder
+    kind: int, payloads: pa.BinaryArray, name: str
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
     """The rows of the sound payloads, as `decode` has them, and position → reason of the others."""
     bombs = bombs_among(kind, payloads)
-    if not bombs:
-        batches, bad = decode(decoder, payloads)
-        return batches, {at: f"{UNDECODABLE}: {why}" for at, why in bad.items()}
     others = np.delete(np.arange(len(payloads)), bombs)
-    batches, bad = decode(decoder, payloads.take(pa.array(others)))
+    taken = payloads.take(pa.array(others)) if bombs else payloads
+    batches, bad = decode(decoders(name)[kind], taken, lambda: decoders(other_than(name))[kind])
     refused = {int(others[at]): f"{UNDECODABLE}: {why}" for at, why in bad.items()}
     return batches, refused | dict.fromkeys(bombs, OVERSIZE)
 
