@@ -107,7 +107,7 @@ def _decoded(spark: SparkSession, directory: Path, batch: Batch) -> DataFrame:
     writer.append(kind, [one.SerializeToString() for one in sent])
     end = writer.writing
     writer.stop(1)
-    options = {"directory": directory, "start": 0, "end": end, "splits": 1, "decoder": "ptars"}
+    options = {"directory": directory, "start": 0, "end": end, "splits": 1}
     source = spark.read.format(QueueSource.name())
     found = source.options(**{key: str(value) for key, value in options.items()}).load()
     return one_form(found, {kind}, registry).select(*COLUMNS)

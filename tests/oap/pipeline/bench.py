@@ -24,6 +24,7 @@ from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.decode import PtarsDecoder
 from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.sources.rows import Reading
 from skyfarer.oap.pipeline.sources.shapes import SEGMENT, Shape
 from skyfarer.oap.pipeline.told import Telling
 from skyfarer.oap.storage.embedded import EmbeddedStorage
@@ -127,7 +128,7 @@ class Bench:
         metrics: Metrics | None = None,
     ) -> None:
         alike = replace(settings, kept=SETTINGS.kept, sampling=SETTINGS.sampling)
-        self._spark, self._telling = spark, Telling.by(settings).written()
+        self._spark, self._telling = spark, Telling.by(settings)
         self.directory = directory / "queue"
         queue = QueueSettings(
             self.directory, MIB, 8 * MIB, record_bytes_max=MIB // 4, consumers=("analysis",)
@@ -175,8 +176,8 @@ class Bench:
         self.writer.append(kind, [bytes(one.SerializeToString()) for one in messages])
 
     def batch(self, start: int, end: int, decoder: str = "ptars") -> DataFrame:
-        reader = self._spark.read.format(QueueSource.name()).option("decoder", decoder)
-        reader = reader.option("telling", self._telling)
+        reading = Reading((decoder,), self._telling).written()
+        reader = self._spark.read.format(QueueSource.name()).option("reading", reading)
         options = {"directory": self.directory, "start": start, "end": end, "splits": 2}
         return reader.options(**{key: str(value) for key, value in options.items()}).load()
 

@@ -44,7 +44,7 @@ def read(directory: Path, decoder: str = "ptars") -> list[dict[str, Any]]:
     reader = Reader(directory)
     reader.start()
     batches = [
-        one for run in reader.runs(0, reader.writing()) for one in rows(run, Reading(decoder))
+        one for run in reader.runs(0, reader.writing()) for one in rows(run, Reading((decoder,)))
     ]
     found = [
         {**row, "told": told}
@@ -238,4 +238,4 @@ def test_parts_may_end_where_they_are_handed_on(queue: Writer, tmp_path: Path) -
 @pytest.mark.parametrize("name", sorted(DECODERS))
 @pytest.mark.parametrize("kind", [int(kind) for kind in SHAPES])
 def test_of_no_payload_there_is_no_row(kind: int, name: str) -> None:
-    assert decode(decoder_of(kind, name), pa.array([], pa.binary())) == ([], {})
+    assert decode([lambda: decoder_of(kind, name)], pa.array([], pa.binary())) == ([], {})

@@ -2,8 +2,9 @@
 
 Where to begin is asked of storage at every start; Spark's checkpoint is made anew each time, so a
 lost, stale or damaged one cannot matter, and the log says so. A query that fails is started again
-from what storage holds, after a pause that grows; if it fails that often without moving on, or the
-JVM is gone, the job reports itself dead through `failed` and the program ends rather than pretend.
+from what storage holds, after a pause that grows. A record that stops the analysis is found and
+parked (`suspicion`). If the query fails that often without moving on, and no record is at fault, or
+if the JVM is gone, the job reports itself dead through `failed` and the program ends.
 
 Storage that is away, restarts or is full (RetryableError) is waited for, however long it takes: the
 records are in the queue, and nothing is lost by it. Such failures are not counted.
@@ -15,7 +16,8 @@ import logging
 import re
 import shutil
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -28,7 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.clock import Clock
-from skyfarer.base.errors import RetryableError
+from skyfarer.base.errors import PermanentError, RetryableError
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
 from skyfarer.oap.oal.compiler import plan_of, shipped
@@ -38,7 +40,12 @@ from skyfarer.oap.pipeline.lag import Lag
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
 from skyfarer.oap.pipeline.sink import BatchSink
+from skyfarer.oap.pipeline.sources.bounds import Bounds
+from skyfarer.oap.pipeline.sources.decode import opinions
+from skyfarer.oap.pipeline.sources.probe import Culprit, probe
 from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.sources.rows import Reading
+from skyfarer.oap.pipeline.suspicion import Suspicion
 from skyfarer.oap.pipeline.told import Telling
 from skyfarer.oap.pipeline.warmup import warm_up
 from skyfarer.queue.consumer import Consumer
@@ -48,7 +55,9 @@ from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
 
 FAILURES_MAX = 8
-"""So many failures in a row at the same offset, and the job gives up."""
+"""So many failures in a row at the same offset that are no record's fault, and the job gives up."""
+PROBE_S = 300
+"""For the probe; the records that it has found by then are parked, and the others come next."""
 PART = "analysis"
 THROWN_AWAY = "Spark's checkpoint is thrown away, since it may be damaged or older than that"
 NONE_LEFT = "there is no checkpoint of Spark's"
@@ -66,6 +75,7 @@ class JobSettings:
     records_max: int = 100_000
     splits: int = 2
     decoder: str = "ptars"
+    bounds: Bounds = field(default_factory=Bounds)
     plan: Plan = field(default_factory=lambda: plan_of(shipped()))
     analysis: AnalysisSettings = field(default_factory=AnalysisSettings)
 
@@ -112,6 +122,11 @@ class AnalysisJob:
         self._session: SparkSession | None = None
         self._query: StreamingQuery | None = None
         self._hindered = ""
+        self._behind = False
+        self._gave_up = False
+        self._suspicion = Suspicion(
+            settings.spark.scratch / "begun.json", settings.records_max, self._culprits
+        )
         self._backoff = Backoff(BackoffSettings(initial_s=0.5, maximum_s=30.0), Random())
         self._stopping = threading.Event()
         self._watch = threading.Thread(target=self._watch_query, name="analysis", daemon=True)
@@ -125,6 +140,7 @@ class AnalysisJob:
         scratch, splits = self._settings.spark.scratch, self._settings.splits
         warm_up(self._session, scratch, splits, self._metrics)
         start = self._storage.applied(self._queue.queue_id)
+        self._suspicion.begin(self._queue.queue_id, start, self._queue.writing())
         self._query = self._start_query(self._session, start)
         self._health.set(PART, True)
         self._watch.start()
@@ -146,6 +162,8 @@ class AnalysisJob:
                 " gets the signal; what was not applied is still in the queue",
                 type(error).__name__,
             )
+        if not self._gave_up:
+            self._suspicion.end()
         self._sink.close()
         self._consumer.stop()
         self._queue.stop()
@@ -169,10 +187,9 @@ class AnalysisJob:
             session.readStream.format(QueueSource.name())
             .option("directory", str(self._settings.queue_directory))
             .option("start", start)
-            .option("records_max", self._settings.records_max)
+            .option("records_max", self._suspicion.records_max)
             .option("splits", self._settings.splits)
-            .option("decoder", self._settings.decoder)
-            .option("telling", Telling.by(self._settings.analysis).written())
+            .option("reading", self._reading().written())
             .load()
         )
         return (
@@ -182,14 +199,27 @@ class AnalysisJob:
             .start()
         )
 
+    def _reading(self) -> Reading:
+        return Reading(
+            opinions(self._settings.decoder),
+            Telling.by(self._settings.analysis),
+            self._suspicion.quarantined,
+            self._suspicion.entrusted,
+            self._settings.bounds,
+        )
+
     def _take(self, batch: DataFrame, batch_id: int) -> None:
-        """Spark tells of a failure as text; one that passes by itself is kept here in its words."""
+        """Spark tells of a failure as text; one that passes by itself is kept here in its words.
+        The query ends where whole batches can be read again."""
         self._hindered = ""
         try:
             self._sink(batch, batch_id)
         except RetryableError as error:
             self._hindered = str(error)
             raise
+        self._behind = self._suspicion.passed(self._consumer.committed())
+        if self._behind:
+            raise PermanentError("the stretch that failed is behind: whole batches are read again")
 
     def _watch_query(self) -> None:
         failures, failed_at = 0, -1
@@ -198,6 +228,10 @@ class AnalysisJob:
             reason = hindered or ended
             if self._stopping.is_set():
                 return
+            if self._behind:
+                self._behind = False
+                if self._restart(0.0):
+                    continue
             self._health.set(PART, False, reason)
             at = self._reached()
             if at != failed_at:
@@ -205,11 +239,25 @@ class AnalysisJob:
                 self._backoff.reset()
             failures += not hindered
             log.error("analysis failed at record %d (%d in a row): %s", at, failures, reason)
+            if not hindered and self._suspicion.failed(at, self._queue.writing(), reason):
+                failures = 0
+                self._backoff.reset()
             if failures >= FAILURES_MAX or not self._restart(self._backoff.next_s()):
+                self._gave_up = True
                 self._failed(f"analysis cannot go on at record {at}: {reason}")
                 return
             self._registry.inc(table.PIPELINE_RESTARTS)
             self._health.set(PART, True)
+
+    def _culprits(self, start: int, end: int) -> Sequence[Culprit]:
+        """The records of the stretch that end the process which decodes them."""
+        log.info("records %d to %d are decoded in a process of their own", start, end - 1)
+        deadline_s = time.monotonic() + PROBE_S
+
+        def over() -> bool:
+            return self._stopping.is_set() or time.monotonic() > deadline_s
+
+        return probe(self._settings.queue_directory, start, end, self._reading(), over)
 
     def _reached(self) -> int:
         """What storage has applied; waits for storage. -1 when the job is to stop meanwhile."""

@@ -1,9 +1,9 @@
 """An analysis job as a process of its own, whose fates are its arguments after the directory:
 `moment/time/deed`, deeds being those of `DEEDS`, and `there:file:deed` or `gone:file:deed`, done as
 soon as that file of the directory has come, or has come and gone; `records=number` is the bound of
-its batches, `master=url` where Spark works. In its second batch one worker of Python's dies; one
-that plans the first batch, or the executor that reads it, if a file in the directory asks for it.
-What was done is written to `HITS` before it is.
+its batches, `master=url` where Spark works, `decoder=name` the decoder, whose bounds are small. In
+its second batch one worker of Python's dies; one that plans the first batch, or the executor that
+reads it, if a file in the directory asks for it. What was done is written to `HITS` before it is.
 
 Of its checkpoint it keeps as little as can be. It ends by itself: 0 when all that is queued is
 stored, 3 when the job has given up.
@@ -32,9 +32,10 @@ from pyspark.sql.types import StructType
 
 from oap.pipeline.bench import PLAN, SETTINGS
 from oap.pipeline.faults.line import BEGIN, Fate, Killed, MortalStorage, Toll, storage_of
-from oap.pipeline.faults.work import BATCH, BATCHES, NOW
+from oap.pipeline.faults.work import BATCH, NOW
 from skyfarer.oap.pipeline import job as room
 from skyfarer.oap.pipeline.session import SparkSettings, spark_session
+from skyfarer.oap.pipeline.sources.bounds import Bounds
 from skyfarer.oap.pipeline.sources.queue import QueueSource, QueueStreamReader
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -42,6 +43,7 @@ from skyfarer.testing.clock import HandClock
 
 DEADLINE_S = 1200
 GIVEN_UP = 3
+BOUNDS = Bounds(run_cpu_s=4.0, record_cpu_s=1.0)
 WORKER_READS = "a worker reads"
 WORKER_DIED = "a worker has died"
 PLANNED = "a batch is planned"
@@ -202,12 +204,16 @@ def toll_of(directory: Path, told: Sequence[str], watching: Sequence[Watch]) -> 
     return toll
 
 
-def run(directory: Path, storage: MortalStorage, master: str, records_max: int) -> int:
+def run(
+    directory: Path, storage: MortalStorage, master: str, records_max: int, decoder: str
+) -> int:
     settings = room.JobSettings(
         *(directory / "queue", "analysis"),
         SparkSettings(master, "512m", 1, directory / "spark"),
         records_max=records_max,
         splits=1,
+        decoder=decoder,
+        bounds=BOUNDS,
         plan=PLAN,
         analysis=SETTINGS,
     )
@@ -223,7 +229,8 @@ def run(directory: Path, storage: MortalStorage, master: str, records_max: int) 
     job.start()
     queue_id = job._queue.queue_id
     deadline = time.monotonic() + DEADLINE_S
-    while storage.applied(queue_id) < BATCHES * BATCH and time.monotonic() < deadline:
+    end = job._queue.writing()
+    while storage.applied(queue_id) < end and time.monotonic() < deadline:
         with suppress(Empty):
             print(given_up.get(timeout=0.1), flush=True)
             os._exit(GIVEN_UP)  # there is no JVM to say goodbye to
@@ -244,7 +251,7 @@ def main(directory: Path, *told: str) -> int:
     storage.start(storage_of(directory), UTC)
     try:
         master, size = given.get("master", "local[2]"), int(given.get("records", BATCH))
-        return run(directory, storage, master, size)
+        return run(directory, storage, master, size, given.get("decoder", "ptars"))
     finally:
         storage.stop()
 

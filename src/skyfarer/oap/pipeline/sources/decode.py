@@ -9,11 +9,12 @@ them can read is analysed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -98,18 +99,19 @@ def decoder_named(name: str) -> Callable[[Shape], Decoder]:
     return made
 
 
-def other_than(name: str) -> str:
-    """The decoder that is asked for a second opinion."""
-    return "protobuf" if name == "ptars" else "ptars"
+def opinions(name: str) -> tuple[str, ...]:
+    """The decoders that are asked where this one is chosen: the built-in others come after it."""
+    return (name, *(other for other in DECODERS if other != name))[:2]
 
 
 def decode(
-    decoder: Decoder, payloads: pa.BinaryArray, second: Callable[[], Decoder] | None = None
+    decoders: Sequence[Callable[[], Decoder]], payloads: pa.BinaryArray
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
     """The rows of every good payload in order, in one batch if there are any, and position → reason
-    of the bad ones. `second` makes the decoder that is asked about each payload that `decoder`
-    refuses. Never raises for what a payload holds.
+    of the bad ones. The first decoder is asked about all payloads, each other one about those that
+    all before it refuse. Never raises for what a payload holds.
     """
+    decoder, others = decoders[0](), decoders[1:]
 
     def rows(start: int, end: int) -> pa.RecordBatch:
         batch = decoder.decode_all(payloads.slice(start, end - start))
@@ -119,26 +121,18 @@ def decode(
 
     done, bad = halved(len(payloads), rows)
     batches = [batch for _, batch in done]
-    if bad and second is not None:
-        found, bad = _second_opinion(second(), payloads, bad)
+    if bad and others:
+        suspects = sorted(bad)
+        found, worse = decode(others, payloads.take(pa.array(suspects)))
+        reasons = {suspects[at]: f"{bad[suspects[at]]}; then: {why}" for at, why in worse.items()}
         if found:
-            refused = [*found, *bad]
-            places = [*np.delete(np.arange(len(payloads)), refused), *found]
-            whole = pa.concat_batches([*batches, *found.values()])
-            return [whole.take(pa.array(np.argsort(places)))], bad
+            places = np.argsort(_places(len(payloads), suspects, reasons))
+            return [pa.concat_batches([*batches, *found]).take(pa.array(places))], reasons
+        bad = reasons
     return [pa.concat_batches(batches)] if len(batches) > 1 else batches, bad
 
 
-def _second_opinion(
-    decoder: Decoder, payloads: pa.BinaryArray, bad: Mapping[int, str]
-) -> tuple[dict[int, pa.RecordBatch], dict[int, str]]:
-    """The row of each suspect that this decoder can read, and the reasons of both for the others,
-    by their positions."""
-    suspects = sorted(bad)
-    batches, worse = decode(decoder, payloads.take(pa.array(suspects)))
-    read = [place for at, place in enumerate(suspects) if at not in worse]
-    rows = {place: batches[0].slice(at, 1) for at, place in enumerate(read)}
-    reasons = {
-        suspects[at]: f"{bad[suspects[at]]}; the other decoder: {why}" for at, why in worse.items()
-    }
-    return rows, reasons
+def _places(count: int, suspects: Sequence[int], bad: Collection[int]) -> npt.NDArray[np.int64]:
+    """The positions of the good payloads, those of the suspects among them last."""
+    cleared = [place for place in suspects if place not in bad]
+    return np.append(np.delete(np.arange(count), suspects), cleared).astype(np.int64)

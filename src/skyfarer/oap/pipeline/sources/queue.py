@@ -1,8 +1,8 @@
 """The ingest queue as a Spark source, `skyfarer-queue`: a stream, or a stretch of it read at once.
 
 Options: `directory` of the queue; `start`, the first sequence wanted (what storage has applied);
-`splits`, into how many tasks a large stretch is cut; `decoder`; `telling`, what decides what the
-driver is told (`told.Telling`); for a stream `records_max` and `weight_max` (see weight) a
+`splits`, into how many tasks a large stretch is cut; `reading` (`rows.Reading`, written), how it is
+decoded; for a stream `records_max` and `weight_max` (see weight) a
 micro-batch, otherwise `end`. The offset is the next sequence to read.
 `commit` is left alone on purpose: Spark calls it one batch late and never for the last one, so the
 sink tells the queue what storage holds.
@@ -25,9 +25,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
+from skyfarer.oap.pipeline.sources.bounds import limit_memory, limited_cpu
 from skyfarer.oap.pipeline.sources.rows import Reading, row_schema, rows
 from skyfarer.oap.pipeline.sources.weight import WEIGHT_MAX, reach
-from skyfarer.oap.pipeline.told import Telling
 from skyfarer.queue.reader import Reader
 
 SPLIT_RECORDS_MIN = 5_000
@@ -67,8 +67,7 @@ class _Opened:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._directory = Path(options["directory"])
         self._splits = int(options["splits"])
-        telling = Telling.read(options["telling"]) if "telling" in options else Telling()
-        self._reading = Reading(options.get("decoder", "ptars"), telling)
+        self._reading = Reading.read(options["reading"]) if "reading" in options else Reading()
         self._reader: Reader | None = None
 
     def reader(self) -> Reader:
@@ -91,8 +90,10 @@ class _Opened:
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Stretch):
             return  # Spark's stand-in where there is no partition to read
+        limit_memory(self._reading.bounds)
         for run in self.reader().runs(partition.start, partition.end):
-            yield from rows(run, self._reading)
+            with limited_cpu(self._reading.bounds.run_cpu_s):
+                yield from rows(run, self._reading)
 
 
 class QueueReader(DataSourceReader):

@@ -19,9 +19,9 @@ mapped file itself, with no copy and no Python loop over its records.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfarer.oap.pipeline.sources.bombs import OVERSIZE, bombs_among
-from skyfarer.oap.pipeline.sources.decode import Decoder, decode, other_than
+from skyfarer.oap.pipeline.sources.bounds import Bounds
+from skyfarer.oap.pipeline.sources.decode import Decoder, decode
 from skyfarer.oap.pipeline.sources.exports import Cut, cut
 from skyfarer.oap.pipeline.sources.halving import halved
 from skyfarer.oap.pipeline.sources.narrowing import narrowed, without
@@ -106,23 +107,45 @@ def segment_schema() -> pa.Schema:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a run is read: by which decoder, what of it is told, and sequence → reason of the records
-    that no decoder may see (`quarantined`)."""
+    """How runs are read.
 
-    decoder: str = "ptars"
+    `decoders`: names, in the order in which they are asked: each next one about what those before
+    it refuse. `telling`: what decides what the driver is told. `quarantined`: sequence → reason of
+    the records that no decoder may see. `entrusted`: the records that the first decoder may not
+    see. `bounds`: of a process that reads.
+    """
+
+    decoders: tuple[str, ...] = ("ptars", "protobuf")
     telling: Telling = field(default_factory=Telling)
     quarantined: Mapping[int, str] = field(default_factory=dict)
+    entrusted: frozenset[int] = frozenset()
+    bounds: Bounds = field(default_factory=Bounds)
 
     @classmethod
     def read(cls, text: str) -> Reading:
         """The Reading that `written` gave."""
         read = json.loads(text)
-        quarantined = {int(sequence): why for sequence, why in read["quarantined"].items()}
-        return cls(read["decoder"], Telling.read(read["telling"]), quarantined)
+        return cls(
+            tuple(read["decoders"]),
+            Telling.read(read["telling"]),
+            {int(sequence): why for sequence, why in read["quarantined"].items()},
+            frozenset(read["entrusted"]),
+            Bounds(**read["bounds"]),
+        )
 
     def written(self) -> str:
-        telling, quarantined = self.telling.written(), dict(self.quarantined)
-        return json.dumps({"decoder": self.decoder, "telling": telling, "quarantined": quarantined})
+        return json.dumps(
+            {
+                "decoders": self.decoders,
+                "telling": self.telling.written(),
+                "quarantined": dict(self.quarantined),
+                "entrusted": sorted(self.entrusted),
+                "bounds": asdict(self.bounds),
+            }
+        )
+
+    def of_entrusted(self) -> Reading:
+        return replace(self, decoders=self.decoders[1:], entrusted=frozenset())
 
 
 def rows(run: Run, reading: Reading) -> Iterator[pa.RecordBatch]:
@@ -134,16 +157,30 @@ def rows(run: Run, reading: Reading) -> Iterator[pa.RecordBatch]:
         if not len(index):
             return
         sound[np.asarray(run.damaged) - run.first] = False
-    held = [n for n in reading.quarantined if run.first <= n < run.end and sound[n - run.first]]
-    if held:
-        places = np.asarray(held) - run.first
-        sound[places] = False
-        yield _assemble(
-            np.asarray(held), index["kind"][places], [reading.quarantined[n] for n in held]
-        )
+    held = _places(run, sound, reading.quarantined)
+    if len(held):
+        sound[held] = False
+        reasons = [reading.quarantined[n] for n in (held + run.first).tolist()]
+        yield _assemble(held + run.first, index["kind"][held], reasons)
+    entrusted = np.zeros(len(index), dtype=bool)
+    entrusted[_places(run, sound, reading.entrusted)] = True
+    for chosen, how in ((sound & ~entrusted, reading), (entrusted, reading.of_entrusted())):
+        yield from _by_kind(run, index, chosen, how)
+
+
+def _places(run: Run, sound: Mask, sequences: Iterable[int]) -> Numbers:
+    """The places in the run of these records, without damaged ones."""
+    here = [n - run.first for n in sequences if run.first <= n < run.end]
+    places = np.asarray(sorted(here), dtype=np.int64)
+    return places[sound[places]]
+
+
+def _by_kind(
+    run: Run, index: npt.NDArray[np.void], among: Mask, reading: Reading
+) -> Iterator[pa.RecordBatch]:
     sequences = np.arange(run.first, run.end, dtype=np.int64)
-    for kind in np.unique(index["kind"][sound]).tolist():
-        chosen = sound & (index["kind"] == kind)
+    for kind in np.unique(index["kind"][among]).tolist():
+        chosen = among & (index["kind"] == kind)
         yield from _rows_of(kind, sequences[chosen], binaries(run, chosen), reading)
 
 
@@ -224,7 +261,7 @@ def _made(
     reading: Reading,
     parts: npt.NDArray[np.int32] | None,
 ) -> list[pa.RecordBatch]:
-    batches, bad = _sound(kind, payloads, reading.decoder)
+    batches, bad = _sound(kind, payloads, reading.decoders)
     good = np.delete(np.arange(len(payloads)), list(bad))
     made = []
     for batch in batches:
@@ -250,15 +287,19 @@ def _bad(
 
 
 def _sound(
-    kind: int, payloads: pa.BinaryArray, name: str
+    kind: int, payloads: pa.BinaryArray, names: Sequence[str]
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
     """The rows of the sound payloads, as `decode` has them, and position → reason of the others."""
     bombs = bombs_among(kind, payloads)
     others = np.delete(np.arange(len(payloads)), bombs)
     taken = payloads.take(pa.array(others)) if bombs else payloads
-    batches, bad = decode(decoders(name)[kind], taken, lambda: decoders(other_than(name))[kind])
+    batches, bad = decode([partial(_decoder, name, kind) for name in names], taken)
     refused = {int(others[at]): f"{UNDECODABLE}: {why}" for at, why in bad.items()}
     return batches, refused | dict.fromkeys(bombs, OVERSIZE)
+
+
+def _decoder(name: str, kind: int) -> Decoder:
+    return decoders(name)[kind]
 
 
 def _columns(kind: int, batch: pa.RecordBatch) -> dict[str, pa.Array]:
