@@ -25,6 +25,8 @@ from skyfarer.queue.settings import (
     SEGMENTS_MAX,
 )
 
+INGEST_DIRECTORY: Final = "ingest"  # of the data directory
+ANALYSIS_CONSUMER: Final = "analysis"
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
 TTL_DAYS_MAX: Final = 3650  # more is a mistaken unit: once these were minutes and hours
 KEEPER_PERIOD_MIN_MAX: Final = 1440
