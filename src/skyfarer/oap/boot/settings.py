@@ -274,7 +274,7 @@ class SharingServerConfig:
     queueFlushPeriodMs: int = 1000  # under append; 0 is never
     queueFlushCount: int = 10_000
     registrationHoldBackMs: int = 5000  # 0: a name without an id is answered at once
-    refuseMalformed: bool = False  # what is no protobuf is refused, else kept and parked
+    refuseMalformed: bool = False  # no protobuf at the top level: refused, else kept and parked
 
     def __post_init__(self) -> None:
         if not self.maxMessageSize:
