@@ -34,7 +34,7 @@ def add_ingest_queue(parts: Commands[Parser]) -> None:
         metavar="N",
         type=whole(0, SEQUENCE_MAX),
         required=True,
-        help="the record's number, as the log and /healthcheck give it",
+        help="the record's number, as the log gives it",
     )
     skip.add_argument(
         "--reason",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from skyfarer.queue.onlooker import verify
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
 from skyfarer.queue.writer import Writer
+
+WAIT_S = 120.0
 
 
 def writer_of(directory: Path) -> Writer:
@@ -147,6 +151,20 @@ def test_the_list_is_private_and_leaves_nothing_beside_it(directory: Path) -> No
     add_skip(directory, 1, "by an operator", keep_from=0)
     assert (directory / FILE).stat().st_mode & 0o777 == 0o600
     assert {path.name for path in directory.iterdir()} == before | {FILE}
+
+
+def test_commands_that_add_at_the_same_time_lose_no_record(directory: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from skyfarer.oap.core.skips import add_skip\n"
+        "for number in range(int(sys.argv[2]), 200, 4):\n"
+        "    add_skip(Path(sys.argv[1]), number, 'by an operator', 0)"
+    )
+    adding = [
+        subprocess.Popen([sys.executable, "-c", program, str(directory), str(first)])
+        for first in range(4)
+    ]
+    assert [process.wait(WAIT_S) for process in adding] == [0] * 4
+    assert list(read_skips(directory)) == list(range(200))
 
 
 def test_the_queue_and_its_recovery_leave_the_list_alone(tmp_path: Path) -> None:
