@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfarer.wire.messages import KeyStringValuePair, SegmentCollection, SegmentObject, SpanObject
-from skyfarer.wire.split import framed, pick_fields, split_apart, split_repeated, well_formed
+from skyfarer.wire.split import framed, pick_fields, sound_at_top, split_apart, split_repeated
 
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 
@@ -240,23 +241,65 @@ def mutations(draw: st.DrawFn) -> bytes:
 
 
 @given(st.one_of(messages, mutations(), st.binary(max_size=64)))
-def test_what_is_well_formed_is_what_can_be_split_and_protobuf_takes_it(payload: bytes) -> None:
-    told = well_formed(payload)
+def test_sound_at_top_is_what_can_be_split_and_protobuf_takes_it(payload: bytes) -> None:
+    told = sound_at_top(payload)
     assert told is (split_repeated(payload, 1) is not None)
     assert not told or judge(payload) is not None
 
 
 @given(messages, st.data())
-def test_a_torn_message_is_well_formed_exactly_when_protobuf_says_so(
+def test_a_torn_message_is_sound_at_top_exactly_when_protobuf_says_so(
     payload: bytes, data: st.DataObject
 ) -> None:
     torn = payload[: data.draw(st.integers(0, len(payload)))]
-    assert well_formed(torn) is (judge(torn) is not None)
+    assert sound_at_top(torn) is (judge(torn) is not None)
 
 
 def test_lengths_of_every_size_are_walked_over() -> None:
     for length in (0, 1, 127, 128, 16_383, 16_384, 70_000):
         whole = delimited(3, bytes(length)) + field(2, VARINT, varint(1))
-        assert well_formed(whole)
-        assert not well_formed(whole[:-1])
-        assert not well_formed(whole[: length + 1])
+        assert sound_at_top(whole)
+        assert not sound_at_top(whole[:-1])
+        assert not sound_at_top(whole[: length + 1])
+
+
+def padded(value: int, size: int) -> bytes:
+    """A varint of exactly so many bytes."""
+    return b"".join(
+        bytes([value >> 7 * at & 0x7F | (0x80 if at < size - 1 else 0)]) for at in range(size)
+    )
+
+
+# Each may wrap round to something small, or below zero, in a reader of 32 or 64 bits.
+HUGE_LENGTHS = [
+    padded(near + more, size)
+    for near, sizes in ((2**31, (5, 10)), (2**32, (5, 10)), (2**63, (10,)), (2**64, (10,)))
+    for more in (-12, -2, -1, 0, 1, 12)
+    for size in sizes
+    if (near + more).bit_length() <= 7 * size
+]
+
+
+def test_a_huge_length_at_the_top_is_refused_wherever_it_stands() -> None:
+    assert b"\xff" * 9 + b"\x01" in HUGE_LENGTHS
+    for length in HUGE_LENGTHS:
+        for before in (b"", delimited(2, b"x"), field(3, VARINT, varint(7))):
+            for tag in (1, 3, 15, 16, 2**29 - 1):
+                for behind in (b"", b"\0", bytes(200)):
+                    payload = before + field(tag, LENGTH, length) + behind
+                    assert not sound_at_top(payload), payload.hex()
+                    assert split_repeated(payload, tag) is None, payload.hex()
+                    assert split_apart(payload, tag) is None, payload.hex()
+                    assert judge(payload) is None, payload.hex()
+
+
+def test_nothing_inside_a_field_is_looked_at() -> None:
+    spans = [field(6, LENGTH, length) for length in HUGE_LENGTHS]
+    spans += [b"\xff", b"\x0b", b"\x0c", b"\x0e", b"\x02\x00", b"\x12\x05a"]
+    for span in spans:
+        segment = delimited(3, span)
+        assert sound_at_top(segment), segment.hex()
+        with pytest.raises(DecodeError):
+            SegmentObject.FromString(segment)
+    not_utf_8 = delimited(1, b"\xff\xfe")
+    assert sound_at_top(not_utf_8)

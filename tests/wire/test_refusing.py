@@ -12,7 +12,7 @@ import pytest
 from skyfarer.testing.traces import segment
 from skyfarer.wire.framing import prefixed
 from skyfarer.wire.rpc import RPCS, Handling, Kind
-from skyfarer.wire.split import join_repeated, well_formed
+from skyfarer.wire.split import join_repeated, sound_at_top
 
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 IN_SYNC = "/skywalking.v3.TraceSegmentReportService/collectInSync"
@@ -21,6 +21,8 @@ KEPT = [rpc for rpc in RPCS if rpc.handling is Handling.KEEP]
 OK, INVALID = b"0", b"3"
 GOOD = segment("shop", "shop-1", "/pay", 1_794_744_000_000, 10).SerializeToString()
 BAD = GOOD[:-1]
+ENDLESS = bytes.fromhex("0a" + "ff" * 9 + "01")
+NESTED = bytes.fromhex("1a 0b 32" + "ff" * 9 + "01")  # the same in a span
 BYTES = Random(1)
 
 Serve = Callable[..., Any]
@@ -50,6 +52,26 @@ def test_noise_on_every_kept_path_is_refused_counted_and_not_kept(
     assert serving.appends == []
     assert call(client, COLLECT, GOOD) == OK, "the connection is kept"
     assert serving.kept(Kind.SEGMENT) == [GOOD]
+
+
+def test_a_message_that_is_broken_in_a_nested_one_is_kept_for_the_analysis(
+    serve: Serve, raw: RawClient
+) -> None:
+    serving = serve(refuse_malformed=True)
+    client = raw(serving)
+    assert call(client, COLLECT, ENDLESS) == INVALID
+    assert call(client, COLLECT, NESTED, GOOD) == OK
+    assert serving.kept(Kind.SEGMENT) == [NESTED, GOOD]
+    assert serving.counted(refused(COLLECT, 1))
+
+
+def test_an_element_of_a_collection_is_judged_at_its_own_top(serve: Serve, raw: RawClient) -> None:
+    serving = serve(refuse_malformed=True)
+    client = raw(serving)
+    assert call(client, IN_SYNC, join_repeated([GOOD, ENDLESS], 1)) == INVALID
+    assert serving.appends == []
+    assert call(client, IN_SYNC, join_repeated([GOOD, NESTED], 1)) == OK
+    assert serving.kept(Kind.SEGMENT) == [GOOD, NESTED]
 
 
 def test_what_came_before_the_bad_one_is_kept_and_nothing_behind_it(
@@ -120,7 +142,7 @@ def test_a_thousand_mutations_are_kept_or_refused_by_what_they_are(
     serving = serve(refuse_malformed=True)
     client = raw(serving)
     mutated = [mutation() for _ in range(1000)]
-    good = [one for one in mutated if well_formed(one)]
+    good = [one for one in mutated if sound_at_top(one)]
     assert 50 < len(good) < 950, "both ways are taken"
     for one in mutated:
         assert call(client, COLLECT, one) == (OK if one in good else INVALID)

@@ -80,6 +80,7 @@ examples:
   skyfarer oap nodes
   skyfarer oap prepare
   skyfarer oap parked list
+  skyfarer oap queue skip --at 4711
 """
 
 OAP_TOP_ABOUT = """\
@@ -132,6 +133,21 @@ examples:
   skyfarer oap parked show 4711 --raw > record.bin
   skyfarer oap parked retry 4711 4712
   skyfarer oap parked retry --reason unknown_instance
+"""
+
+INGEST_QUEUE_ABOUT = """\
+The queue between the receiver and the analysis of an OAP, found by its data directory; the OAP may
+run or not. To skip a record is the last resort for one that stops the analysis: the log says
+"analysis failed at record N" again and again. The record is not looked at any more, but parked with
+its bytes as `skipped` when the analysis next begins; everything behind it is analysed. `skyfarer
+queue` looks into the same directory.
+"""
+
+INGEST_QUEUE_EXAMPLES = """\
+examples:
+  skyfarer oap queue skip --at 4711
+  skyfarer oap queue skip --at 4711 --reason 'stops the analysis since the upgrade'
+  skyfarer oap queue skip --at 4711 --data-dir /var/lib/skyfarer
 """
 
 TTL_ABOUT = """\

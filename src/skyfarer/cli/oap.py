@@ -10,6 +10,7 @@ from skyfarer.cli import descriptions as say
 from skyfarer.cli.looks import add_looks
 from skyfarer.cli.oap_agents import add_profile, add_settings
 from skyfarer.cli.oap_place import add_place, directory, whole
+from skyfarer.cli.oap_queue import add_ingest_queue
 from skyfarer.cli.oap_ttl import add_ttl
 from skyfarer.cli.parser import Parser
 
@@ -41,6 +42,7 @@ def add_oap(commands: Commands[Parser]) -> None:
     _add_nodes(parts)
     _add_prepare(parts)
     _add_parked(parts)
+    add_ingest_queue(parts)
     add_settings(parts)
     add_profile(parts)
     add_ttl(parts)

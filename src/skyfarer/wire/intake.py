@@ -4,8 +4,9 @@ Appending costs per call of `append`, not per message, so all messages of one ki
 a socket brought to one door are appended together, whichever of the connection's calls they came
 in. A failure is told to the calls whose messages it concerns and to no other.
 
-Messages are kept unread, unless the server is to refuse those that are malformed: then each is
-walked, and the first that cannot be ends its call, behind what came before it.
+Messages are kept unread, unless the server is to refuse malformed ones. Then each is walked at its
+top level, and the first that cannot be walked to its end ends its call, behind the messages before
+it. Messages nested in it are not looked at.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from skyfarer.wire.identity import Identity
 from skyfarer.wire.numbered import NumberedGroups
 from skyfarer.wire.numbering import Numbering
 from skyfarer.wire.routes import Lane, Route
-from skyfarer.wire.split import split_repeated, well_formed
+from skyfarer.wire.split import sound_at_top, split_repeated
 from skyfarer.wire.status import Status, StatusError
 from skyfarer.wire.twins import is_v2
 
@@ -253,12 +254,13 @@ class Intake:
 
 
 def _first_malformed(messages: list[bytes], start: int, field: int | None) -> int:
-    """Where it is, or where the list ends. A collection is only as good as its elements."""
+    """Returns the index of the first message that is not sound at its top level, or the length of
+    the list. Of a collection each element is judged as well: it becomes a record."""
     for at in range(start, len(messages)):
         message = messages[at]
-        if not well_formed(message):
+        if not sound_at_top(message):
             return at
-        if field is not None and not all(map(well_formed, split_repeated(message, field) or ())):
+        if field is not None and not all(map(sound_at_top, split_repeated(message, field) or ())):
             return at
     return len(messages)
 

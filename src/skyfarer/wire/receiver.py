@@ -41,7 +41,7 @@ class ServerSettings:
     `connections_per_source_max` counts those from one address. A connection without a call is
     closed after `idle_timeout_s`, a call whose message is not complete after `message_timeout_s`,
     one that is passed on and is silent after `relayed_idle_timeout_s`. None is no bound.
-    `refuse_malformed`: what is no protobuf message is refused, where else it is kept as it came.
+    `refuse_malformed`: a message that is no protobuf at its top level is refused, not kept.
     """
 
     host: str = "0.0.0.0"

@@ -9,8 +9,8 @@ It speaks HTTP/2 by the h2 library on asyncio. What becomes of a call is its pat
     to ask              nothing is kept
     neither             UNIMPLEMENTED
 
-With `refuse_malformed` a message for a door that is no well-formed protobuf message ends its call
-with INVALID_ARGUMENT; those before it are kept.
+With `refuse_malformed` a message for a door that cannot be walked to its end at its top level ends
+its call with INVALID_ARGUMENT; the messages before it are kept.
 
     append raised       the calls whose messages it had are answered
     RetryableError      RESOURCE_EXHAUSTED

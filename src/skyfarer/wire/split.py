@@ -129,11 +129,15 @@ def walk(payload: bytes) -> Iterator[tuple[int, int, int]]:
         raise ValueError(f"cut off at {position}")
 
 
-def well_formed(payload: bytes) -> bool:
-    """Whether it can be walked to its end; what a field holds is not looked at. Never raises.
+def sound_at_top(payload: bytes) -> bool:
+    """Says whether a message can be walked to its end at its top level. Never raises.
 
-    In the fewest steps for a field of a small number and up to 16 KiB: it may be asked of each
-    message that comes.
+    It checks tags, wire types, lengths and groups there, and nothing that a length-delimited field
+    holds: nested messages may be cut off or have endless lengths, text may be no UTF-8, and the
+    message may be one of another kind. The analysis finds those, and parks them (ADR 011).
+
+    It takes the fewest steps for a field of a small number and up to 16 KiB, since a receiver may
+    ask it of each message that comes.
     """
     groups: list[int] = []
     position, size = 0, len(payload)

@@ -13,11 +13,13 @@ from skyfarer.oap.receivers.process import KEPT
 from skyfarer.testing.programs import eventually
 from skyfarer.testing.traces import segment
 from skyfarer.wire.rpc import BY_PATH, Kind, Streaming
-from skyfarer.wire.split import well_formed
+from skyfarer.wire.split import sound_at_top
 
 WAIT_S = 120.0
 COLLECT = "/skywalking.v3.TraceSegmentReportService/collect"
 GOOD = segment("shop", "shop-1", "/pay", 1_794_744_000_000, 10).SerializeToString()
+ENDLESS = bytes.fromhex("0a" + "ff" * 9 + "01")
+NESTED = bytes.fromhex("1a 0b 32" + "ff" * 9 + "01")  # the same in a span
 OK, INVALID = grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT
 
 
@@ -50,7 +52,7 @@ def malformed(path: str) -> list[bytes]:
     random = Random(path)
     noise = [random.randbytes(size) for size in (1, 7, 60, 300, 5000)]
     torn = [GOOD[: random.randrange(1, len(GOOD))] for _ in range(5)]
-    return [one for one in (*noise, *torn) if not well_formed(one)]
+    return [one for one in (*noise, *torn) if not sound_at_top(one)]
 
 
 def test_noise_and_torn_messages_are_refused_counted_and_not_kept_on_every_call(
@@ -72,6 +74,15 @@ def test_a_stream_keeps_what_came_before_the_bad_one(channel: grpc.Channel, rece
     before = receiver.received()
     assert status(channel, COLLECT, GOOD, GOOD, GOOD[:-1]) is INVALID
     assert receiver.received() == [*before, *[(Kind.SEGMENT, GOOD)] * 2]
+
+
+def test_a_message_that_is_broken_in_a_nested_one_is_kept_for_the_analysis(
+    channel: grpc.Channel, receiver: Rig
+) -> None:
+    before = receiver.received()
+    assert status(channel, COLLECT, ENDLESS) is INVALID
+    assert status(channel, COLLECT, NESTED) is OK
+    assert receiver.received() == [*before, (Kind.SEGMENT, NESTED)]
 
 
 def test_a_question_is_answered_as_ever(channel: grpc.Channel) -> None:

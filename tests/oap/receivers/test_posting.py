@@ -34,6 +34,8 @@ from skyfarer.wire.rpc import Kind
 from wire.http.posts import POSTS, Post
 
 TOKEN = {"Authentication": "open-sesame"}
+ENDLESS = bytes.fromhex("0a" + "ff" * 9 + "01")
+NESTED = bytes.fromhex("0a 0b" + "0a" + "ff" * 9 + "01")
 TAKEN = [post for post in POSTS if post.path in COLLECTED]
 BOMB = gzip.compress(bytes(50 * MIB))  # 50 KiB
 SEGMENT = next(post for post in POSTS if post.path == "/v3/segment")
@@ -109,6 +111,17 @@ def test_firehose_shows_its_token_as_an_access_key(receiver: Receiving) -> None:
     assert post.is_kept_as(receiver.kept()[before:])
 
 
+def test_a_body_that_is_broken_in_a_nested_message_is_kept_for_the_analysis(
+    receiver: Receiving,
+) -> None:
+    before = len(receiver.kept())
+    answer = receiver.http.post(
+        "/v1/traces", content=NESTED, headers={"Content-Type": "application/x-protobuf"}
+    )
+    assert answer.status_code == 200
+    assert receiver.kept()[before:] == [(Kind.OTLP_TRACES, NESTED)]
+
+
 def test_a_body_without_an_announced_length_is_taken(receiver: Receiving) -> None:
     before = len(receiver.kept())
     pieces = iter([SEGMENT.body[:10], SEGMENT.body[10:]])
@@ -123,6 +136,7 @@ def test_a_body_without_an_announced_length_is_taken(receiver: Receiving) -> Non
         ("/v3/segment", b"nonsense", {}, 400, "the body is no JSON"),
         ("/v3/segments", b"{}", {}, 400, "must be a JSON array"),
         ("/v1/traces", b"\xff\xff", {"Content-Type": "application/x-protobuf"}, 400, "no protobuf"),
+        ("/v1/traces", ENDLESS, {"Content-Type": "application/x-protobuf"}, 400, "no protobuf"),
         ("/v3/segment", SEGMENT.body, {"Content-Encoding": "gzip"}, 400, "cannot be inflated"),
         ("/v3/segment", SEGMENT.body, {"Content-Encoding": "br"}, 415, "is not known here"),
         ("/v3/segment", b" " * (BODY_BYTES_MAX + 1), {}, 413, f"more than {BODY_BYTES_MAX} bytes"),

@@ -24,6 +24,8 @@ KEEP_ALIVE = "/skywalking.v3.ManagementService/keepAlive"
 TASKS = "/ProfileTask/getProfileTaskCommands"
 ANY_PORT = "127.0.0.1:0"
 TIMEOUT_S = 120.0
+ENDLESS = bytes.fromhex("0a" + "ff" * 9 + "01")
+NESTED = bytes.fromhex("1a 0b 32" + "ff" * 9 + "01")  # the same in a nested message
 
 
 class Pipe:
@@ -61,6 +63,21 @@ def test_it_serves_what_it_was_told_to_before_it_started_and_while_it_runs() -> 
         await server.stop(1.0)
         assert one.kept == [(Kind.INSTANCE_PING, b"first")]
         assert two.kept == [(Kind.INSTANCE_PING, b"second")]
+
+    asyncio.run(scenario())
+
+
+def test_with_refuse_malformed_the_top_level_of_a_message_is_judged_and_nothing_inside() -> None:
+    async def scenario() -> None:
+        pipe, server = Pipe(), gatherer(refuse_malformed=True)
+        server.serve(pipe.doors(), None)
+        await server.start()
+        with grpc.insecure_channel(f"127.0.0.1:{server.address[1]}") as channel:
+            with pytest.raises(grpc.RpcError, match="INVALID_ARGUMENT"):
+                await ask(channel, KEEP_ALIVE, ENDLESS)
+            await ask(channel, KEEP_ALIVE, NESTED)
+        await server.stop(1.0)
+        assert pipe.kept == [(Kind.INSTANCE_PING, NESTED)]
 
     asyncio.run(scenario())
 

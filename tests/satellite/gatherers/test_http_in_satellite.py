@@ -14,6 +14,8 @@ from skyfarer.wire.rpc import Kind
 
 PROTOBUF = "application/x-protobuf"
 SPANS = b"\n\x02\n\x00"
+ENDLESS = bytes.fromhex("0a" + "ff" * 9 + "01")
+NESTED = bytes.fromhex("0a 0b" + "0a" + "ff" * 9 + "01")
 
 
 async def post(address: tuple[str, int], path: str, body: bytes, content_type: str) -> int:
@@ -45,6 +47,20 @@ def test_json_and_otlp_reach_the_upstream_by_the_calls_grpc_agents_would_have_ma
             kept = r.upstream.payloads(Kind.SEGMENT)
             assert [messages.SegmentObject.FromString(one).traceId for one in kept] == ["a", "b"]
             assert r.upstream.payloads(Kind.OTLP_TRACES) == [SPANS]
+
+    asyncio.run(scenario())
+
+
+def test_of_posted_protobuf_the_top_level_is_judged_and_nothing_inside(
+    rig: Callable[..., Any],
+) -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            otlp = r.satellite.address("otlp-http-server")
+            assert await post(otlp, "/v1/traces", ENDLESS, PROTOBUF) == 400
+            assert await post(otlp, "/v1/traces", NESTED, PROTOBUF) == 200
+            await r.until_empty()
+            assert r.upstream.payloads(Kind.OTLP_TRACES) == [NESTED]
 
     asyncio.run(scenario())
 

@@ -15,6 +15,8 @@ from wire.http.rig import HOST, PROTOBUF, Rig, reply, run
 
 LOG = messages.log.LogData(service="shop", timestamp=1).SerializeToString()
 SPANS = b"\n\x02\n\x00"  # an export request with one empty ResourceSpans
+ENDLESS = bytes.fromhex("0a" + "ff" * 9 + "01")
+NESTED = bytes.fromhex("0a 0b" + "0a" + "ff" * 9 + "01")
 PING = json.dumps({"service": "shop", "serviceInstance": "one"})
 
 
@@ -59,6 +61,27 @@ def test_a_refused_export_carries_the_reason_as_protobuf() -> None:
         assert answer.status == 400
         assert answer.headers["content-type"] == "application/x-protobuf"
         assert answer.body == b"\x12\x1f" + b"the body is no protobuf message"
+
+    run(Rig(), talk)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/traces", Kind.OTLP_TRACES),
+        ("/v1/metrics", Kind.OTLP_METRICS),
+        ("/v1/logs", Kind.OTLP_LOGS),
+        ("/logging", Kind.LOG),
+        ("/api/v2/spans", Kind.ZIPKIN_V2_PROTO),
+    ],
+)
+def test_of_posted_protobuf_the_top_level_is_judged_and_nothing_inside(
+    path: str, kind: Kind
+) -> None:
+    async def talk(rig: Rig) -> None:
+        assert (await rig.post(path, ENDLESS, PROTOBUF)).status == 400
+        assert (await rig.post(path, NESTED, PROTOBUF)).status in (200, 202)
+        assert rig.kept == [(kind, NESTED)]
 
     run(Rig(), talk)
 

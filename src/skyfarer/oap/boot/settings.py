@@ -25,6 +25,8 @@ from skyfarer.queue.settings import (
     SEGMENTS_MAX,
 )
 
+INGEST_DIRECTORY: Final = "ingest"  # of the data directory
+ANALYSIS_CONSUMER: Final = "analysis"
 TTL_DAYS_MIN: Final = 2  # the original's: today's data may never expire
 TTL_DAYS_MAX: Final = 3650  # more is a mistaken unit: once these were minutes and hours
 KEEPER_PERIOD_MIN_MAX: Final = 1440
@@ -272,7 +274,7 @@ class SharingServerConfig:
     queueFlushPeriodMs: int = 1000  # under append; 0 is never
     queueFlushCount: int = 10_000
     registrationHoldBackMs: int = 5000  # 0: a name without an id is answered at once
-    refuseMalformed: bool = False  # what is no protobuf is refused, else kept and parked
+    refuseMalformed: bool = False  # no protobuf at the top level: refused, else kept and parked
 
     def __post_init__(self) -> None:
         if not self.maxMessageSize:

@@ -35,7 +35,8 @@ class GrpcServerConfig:
     idle_timeout: str = "10m"  # of a connection without a call; agents connect again unnoticed
     message_timeout: str = "1m"  # from the first byte of a message to its last
     max_relayed_calls: int = 256  # that wait for the upstream's answer
-    refuse_malformed: bool = False  # INVALID_ARGUMENT for what is no protobuf, else kept as it came
+    # INVALID_ARGUMENT for what is no protobuf at its top level, else kept as it came
+    refuse_malformed: bool = False
     tls_cert_file: Path | None = None  # with its key: agents must speak TLS
     tls_key_file: Path | None = None
     tls_client_ca_file: Path | None = None  # agents must show a certificate of this authority

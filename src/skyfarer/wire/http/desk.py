@@ -19,7 +19,7 @@ from skyfarer.wire.metadata import Metadata
 from skyfarer.wire.relay import Relay
 from skyfarer.wire.routes import Append, Keeper
 from skyfarer.wire.rpc import Kind
-from skyfarer.wire.split import well_formed
+from skyfarer.wire.split import sound_at_top
 from skyfarer.wire.status import Status, StatusError
 
 # Converting JSON takes the event loop's time: after so many bytes it lets others have a turn.
@@ -117,7 +117,7 @@ class Desk:
         if endpoint.dialect in (Dialect.OBJECT, Dialect.ARRAY):
             async with self._converting:
                 self._keep(door, await _converted(endpoint, body))
-        elif not well_formed(body):
+        elif not sound_at_top(body):
             self._registry.inc(RECEIVER_REFUSED, rpc=endpoint.path, reason=MALFORMED)
             hint = "; JSON is taken at /v3/logs" if endpoint.dialect is Dialect.LOGGING else ""
             raise Refused(400, f"the body is no protobuf message{hint}")

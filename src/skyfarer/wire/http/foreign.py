@@ -12,7 +12,7 @@ from typing import Any, Final
 from skyfarer.wire.http.answers import Refused
 from skyfarer.wire.http.proto_json import value_of
 from skyfarer.wire.rpc import Kind
-from skyfarer.wire.split import well_formed
+from skyfarer.wire.split import sound_at_top
 
 # Thrift's binary protocol: a list of structures, and how many.
 _THRIFT_LIST: Final = Struct(">Bi")
@@ -24,7 +24,7 @@ def request_id(kind: int, body: bytes) -> str:
     """The number that a delivery of Firehose has; of the others there is none. Refused when the
     body is none of that kind."""
     if kind == Kind.ZIPKIN_V2_PROTO:
-        if not well_formed(body):
+        if not sound_at_top(body):
             raise Refused(400, "the body is no protobuf message")
     elif kind == Kind.ZIPKIN_V1_THRIFT:
         _check_thrift(body)

@@ -10,7 +10,12 @@ from pathlib import Path
 from skyfarer.oap.boot.listening import listen
 from skyfarer.oap.boot.providers.core import Node
 from skyfarer.oap.boot.providers.questions import Questions
-from skyfarer.oap.boot.settings import CoreConfig, SharingServerConfig
+from skyfarer.oap.boot.settings import (
+    ANALYSIS_CONSUMER,
+    INGEST_DIRECTORY,
+    CoreConfig,
+    SharingServerConfig,
+)
 from skyfarer.oap.core.modules import Module, ModuleHolder, Offer, Provider
 from skyfarer.oap.receivers.access import AccessSettings, TlsFiles
 from skyfarer.oap.receivers.collecting import CollectSettings
@@ -20,7 +25,6 @@ from skyfarer.oap.receivers.readmission import Readmission
 from skyfarer.oap.receivers.supervisor import Supervisor
 from skyfarer.queue.capacity import Watch
 
-ANALYSIS_CONSUMER = "analysis"
 SOCKET = "receiver.sock"
 
 
@@ -68,7 +72,7 @@ class ReceiverProvider(Provider):
             return
         access = _access(self._config, node.config)
         access.check()
-        self._queue.directory = node.data_directory / "ingest"
+        self._queue.directory = node.data_directory / INGEST_DIRECTORY
         listener, http_listener = self._listeners(node.config)
         if http_listener is None:
             self._posted.front = Front(node.data_directory / SOCKET)
