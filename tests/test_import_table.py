@@ -19,8 +19,6 @@ TABLE: dict[str, tuple[str, ...]] = {
     "queue": ("base", "telemetry"),
     "satellite": ("base", "telemetry", "wire", "queue"),
     "oap.core": ("base", "telemetry"),
-    # The one part of that room with a file: it lies in the queue's directory and has its id.
-    "oap.core.skips": ("base", "queue"),
     "oap.oal": ("base", "oap.core"),
     "oap.receivers": ("base", "telemetry", "wire", "queue", "oap.core"),
     "oap.pipeline": ("base", "telemetry", "wire", "queue", "oap.core", "oap.oal"),
@@ -39,7 +37,6 @@ TABLE: dict[str, tuple[str, ...]] = {
         "wire",
         "queue",
         "satellite",
-        "oap.core.skips",
         "oap.admin",
         "oap.boot",
         "oap.oal",

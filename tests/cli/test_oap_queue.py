@@ -9,10 +9,10 @@ import pytest
 
 from skyfarer.base.units import KIB
 from skyfarer.cli.main import main
-from skyfarer.oap.core.skips import read_skips
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.layout import PAGE_BYTES, SLOT_BYTES
 from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.skips import read_skips
 from skyfarer.queue.writer import Writer
 from skyfarer.wire.rpc import Kind
 

@@ -55,9 +55,9 @@ def _skip(parsed: argparse.Namespace) -> int:
 def skip(queue_directory: Path, sequence: int, reason: str) -> int:
     """Adds the record to the list; the queue itself is only read, whether its owner runs or not."""
     from skyfarer.base.errors import ConfigError
-    from skyfarer.oap.core.skips import add_skip
     from skyfarer.queue.errors import QueueMissing
     from skyfarer.queue.reader import Reader
+    from skyfarer.queue.skips import add_skip
 
     reader = Reader(queue_directory)
     try:

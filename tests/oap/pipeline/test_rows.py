@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from oap.pipeline.rogues import Aborting, Choosy, named
 from skyfarer.base.units import KIB, MIB
 from skyfarer.oap.pipeline.sources.decode import DECODERS, decode
 from skyfarer.oap.pipeline.sources.exports import CHUNK_BYTES, PARTS_BYTES_MAX, parts_of
@@ -38,14 +39,15 @@ def queue(tmp_path: Path) -> Iterator[Writer]:
     writer.stop(1)
 
 
-def read(directory: Path, decoder: str = "ptars") -> list[dict[str, Any]]:
+def read(
+    directory: Path, decoder: str = "ptars", reading: Reading | None = None
+) -> list[dict[str, Any]]:
     """The rows in the order of the queue, without the columns that say nothing. What the driver is
     told of them stands in `told`."""
+    reading = reading or Reading((decoder,))
     reader = Reader(directory)
     reader.start()
-    batches = [
-        one for run in reader.runs(0, reader.writing()) for one in rows(run, Reading((decoder,)))
-    ]
+    batches = [one for run in reader.runs(0, reader.writing()) for one in rows(run, reading)]
     found = [
         {**row, "told": told}
         for batch in batches
@@ -239,3 +241,35 @@ def test_parts_may_end_where_they_are_handed_on(queue: Writer, tmp_path: Path) -
 @pytest.mark.parametrize("kind", [int(kind) for kind in SHAPES])
 def test_of_no_payload_there_is_no_row(kind: int, name: str) -> None:
     assert decode([lambda: decoder_of(kind, name)], pa.array([], pa.binary())) == ([], {})
+
+
+def test_quarantined_record_is_shown_to_no_decoder_and_has_the_reason(
+    queue: Writer, tmp_path: Path
+) -> None:
+    queue.append(Kind.SEGMENT, [span(), b"abort", span()])
+    queue.append(Kind.PPROF, [b"as it came"])
+    reading = Reading((named(Aborting),), quarantined={1: "skipped: so", 3: "skipped: too", 9: ""})
+    found = read(tmp_path, reading=Reading.read(reading.written()))
+    assert [row.get("reason") for row in found] == [None, "skipped: so", None, "skipped: too"]
+    assert [row["kind"] for row in found] == [Kind.SEGMENT] * 3 + [Kind.PPROF]
+
+
+def test_entrusted_record_is_shown_to_the_other_decoder_alone(
+    queue: Writer, tmp_path: Path
+) -> None:
+    queue.append(Kind.SEGMENT, [span(), span(operationName="abort"), b"abort \xff"])
+    reading = Reading((named(Aborting), "protobuf"), entrusted=frozenset({1, 2}))
+    first, second, third = read(tmp_path, reading=Reading.read(reading.written()))
+    assert first["segment"]["spans"][0]["operationName"] == ""
+    assert second["segment"]["spans"][0]["operationName"] == "abort"
+    assert third["reason"].startswith("undecodable: ")
+
+
+def test_record_that_one_decoder_refuses_is_analysed_by_the_other(
+    queue: Writer, tmp_path: Path
+) -> None:
+    queue.append(Kind.SEGMENT, [span(), span(operationName="choosy"), span()])
+    found = read(tmp_path, reading=Reading((named(Choosy), "protobuf")))
+    assert [row["segment"]["spans"][0]["operationName"] for row in found] == ["", "choosy", ""]
+    (_, bad, _) = read(tmp_path, reading=Reading((named(Choosy),)))
+    assert bad["reason"] == "undecodable: MemoryError: a decoder that has no room"

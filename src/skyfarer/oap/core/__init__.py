@@ -1,6 +1,5 @@
 """What every other room of the OAP agrees on: modules, ids, time buckets, layers, contracts.
 
 No I/O, no Spark, no database: values and protocols only, so that a Spark worker can import it for
-nothing and a storage provider can be written against it alone. Only `skips` has a
-file: a list in the directory of the ingest queue, for an operator's command and the analysis.
+nothing and a storage provider can be written against it alone.
 """

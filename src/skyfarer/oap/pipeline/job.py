@@ -50,6 +50,7 @@ from skyfarer.oap.pipeline.told import Telling
 from skyfarer.oap.pipeline.warmup import warm_up
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
+from skyfarer.queue.skips import SKIPPED, read_skips
 from skyfarer.telemetry import table
 from skyfarer.telemetry.health import Health
 from skyfarer.telemetry.metrics import Registry
@@ -203,10 +204,19 @@ class AnalysisJob:
         return Reading(
             opinions(self._settings.decoder),
             Telling.by(self._settings.analysis),
-            self._suspicion.quarantined,
+            self._skips() | self._suspicion.quarantined,
             self._suspicion.entrusted,
             self._settings.bounds,
         )
+
+    def _skips(self) -> dict[int, str]:
+        """The records that an operator has excluded. A list that cannot be read excludes none."""
+        try:
+            skips = read_skips(self._settings.queue_directory)
+        except (PermanentError, RetryableError) as error:
+            log.error("%s", error)
+            return {}
+        return {sequence: f"{SKIPPED}: {why}" for sequence, why in skips.items()}
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         """Spark tells of a failure as text; one that passes by itself is kept here in its words.

@@ -16,6 +16,7 @@ from oap.pipeline.faults.lives import lived
 from oap.pipeline.faults.work import BATCH, BATCHES, fill, laced, work
 from oap.pipeline.rogues import Aborting, Hidden, Hungry, Looping, named
 from skyfarer.oap.pipeline.metrics import Metrics
+from skyfarer.queue.skips import add_skip
 from skyfarer.testing.traces import segment
 from skyfarer.wire.rpc import Kind
 
@@ -59,8 +60,10 @@ def untroubled(
     return contents(life, "parked_record"), parked
 
 
-def run(poisoned: Path, life: Path, rogue: type) -> str:
+def run(poisoned: Path, life: Path, rogue: type, skip: int | None = None) -> str:
     shutil.copytree(poisoned, life)
+    if skip is not None:
+        add_skip(life / "queue", skip, "by an operator", keep_from=0)
     (life / job.WORKER_DIED).touch()  # one that died would be a failure of another kind
     code, said = lived(life, f"decoder={named(rogue)}")
     assert code == 0, said
@@ -85,15 +88,16 @@ def test_job_gives_deadly_records_to_the_other_decoder_and_analyses_all(
     assert contents(tmp_path / "life", "parked_record") == tables
 
 
-def test_job_parks_a_record_that_it_can_analyse_nothing_with(
+def test_job_parks_a_record_that_stops_it_and_the_one_that_an_operator_skips(
     poisoned: Path, spark: SparkSession, metrics: Metrics, tmp_path: Path
 ) -> None:
-    said = run(poisoned, tmp_path / "life", Hidden)
-    assert "cannot go on" not in said
+    run(poisoned, tmp_path / "life", Hidden, skip=RECORDS - 1)
     with Line(tmp_path / "life", spark, metrics) as line:
         parked = line.storage.parked(line.reader.queue_id)
         progress = line.storage.progress(line.reader.queue_id)
     found = [one.payload for one in parked if one.reason.startswith("unanalysable: ")]
     assert found == [HIDDEN[1]]
     assert progress.next_sequence == RECORDS
-    assert progress.dropped["unanalysable"] == 1
+    assert (progress.dropped["unanalysable"], progress.dropped["skipped"]) == (1, 1)
+    assert (parked[-1].sequence, parked[-1].reason) == (RECORDS - 1, "skipped: by an operator")
+    assert parked[-1].payload == work()[-1][1]

@@ -14,13 +14,13 @@ import pytest
 
 from skyfarer.base.errors import PermanentError
 from skyfarer.base.units import KIB
-from skyfarer.oap.core.skips import FILE, REASON_CHARACTERS_MAX, SKIPS_MAX, add_skip, read_skips
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.errors import QueueMissing
 from skyfarer.queue.inspection import inspect
 from skyfarer.queue.onlooker import verify
 from skyfarer.queue.reader import Reader
 from skyfarer.queue.settings import QueueSettings
+from skyfarer.queue.skips import FILE, REASON_CHARACTERS_MAX, SKIPS_MAX, add_skip, read_skips
 from skyfarer.queue.writer import Writer
 
 WAIT_S = 120.0
@@ -155,7 +155,7 @@ def test_the_list_is_private_and_leaves_nothing_beside_it(directory: Path) -> No
 
 def test_commands_that_add_at_the_same_time_lose_no_record(directory: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from skyfarer.oap.core.skips import add_skip\n"
+        "import sys; from pathlib import Path; from skyfarer.queue.skips import add_skip\n"
         "for number in range(int(sys.argv[2]), 200, 4):\n"
         "    add_skip(Path(sys.argv[1]), number, 'by an operator', 0)"
     )
