@@ -44,8 +44,8 @@ NOON_MS: Final = 1_794_744_000_000
 DISTINCT: Final = 20_000
 """So many segments differ in more than their ids."""
 CONSUMER: Final = "bench"
-BROKEN: Final = b"\xff\xff\xff\xff"
-"""A record that nothing can be made of."""
+BROKEN: Final = b"\x0a" + b"\xff" * 9 + b"\x01"
+"""A record that makes the native decoder panic: no other costs more."""
 CONFIG: Final = AnalyzerConfig()
 SETTINGS: Final = AnalysisProvider(CONFIG).analysis(CoreConfig(), Retention(7, 7))
 PLAN: Final = plan_from(CONFIG.oalActiveFiles, ())
