@@ -58,6 +58,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
             slowDBAccessThreshold="default:1",
             slowCacheReadThreshold="Redis:2",
             slowCacheWriteThreshold="",
+            decoder="protobuf",
         )
     )
     offer, queue = Offer(provider), IngestQueue()
@@ -82,6 +83,7 @@ def test_the_analysis_is_started_as_it_is_configured(node: Node, tmp_path: Path)
     )
     assert isinstance(offered, Plan) and "GenAIProviderAccess" in str(offered)
     assert settings.plan is offered
+    assert settings.decoder == "protobuf"
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ _OF_THE_JAVA_DRIVER: Final = frozenset(
 
 Role: TypeAlias = Literal["Mixed", "Receiver", "Aggregator"]
 SegmentStatus: TypeAlias = Literal["FROM_SPAN_STATUS", "FROM_ENTRY_SPAN", "FROM_FIRST_SPAN"]
+Decoder: TypeAlias = Literal["ptars", "protobuf"]
 
 _THRESHOLD = re.compile(r"([^:,\s]+):([0-9]{1,9})\Z")
 _MEMORY = re.compile(r"[1-9][0-9]*([kmgt]i?b?)\Z", re.IGNORECASE)
@@ -232,6 +233,7 @@ class AnalyzerConfig:
     driverMemory: str = "1g"
     batchRecordsMax: int = 100_000
     shufflePartitions: int = 2
+    decoder: Decoder = "ptars"  # the other one is asked about what it refuses
 
     def __post_init__(self) -> None:
         if not self.sparkMaster:

@@ -178,6 +178,7 @@ class AnalysisProvider(Provider):
                 scratch=node.data_directory / "spark",
             ),
             records_max=self._config.batchRecordsMax,
+            decoder=self._config.decoder,
             splits=_parallelism(self._config.sparkMaster),
             plan=self._plan,
             analysis=self.analysis(node.config, retention),
