@@ -99,6 +99,7 @@ class _Physical:
     """Accumulators and keys with fields by what holds them: equal ones of two sources are one.
 
     How wide a whole number is matters to its sum alone, which cannot leave 64 bits if it is `int`.
+    The column says so, and not the field's type: reports of all sources share columns of 64 bits.
     """
 
     def __init__(self, attribute: Attribute) -> None:
@@ -117,7 +118,7 @@ class _Physical:
     def _type(self, path: str, type_: Type, exact: bool) -> Type:
         if type_ not in WHOLE:
             return type_
-        return Type.INT if exact and (path in self._ints or type_ is Type.INT) else Type.LONG
+        return Type.INT if exact and path in self._ints else Type.LONG
 
     def where(self, source: str, conditions: Iterable[Condition]) -> tuple[Condition, ...]:
         return tuple(replace(c, field=self.field(source, c.field)) for c in conditions)
