@@ -114,16 +114,16 @@ class Reader:
         self._descriptor = descriptor_pool.Default().FindMessageTypeByName(full_name)
         self._new = message_factory.GetMessageClass(self._descriptor)
         self._parse = json_format.ParseDict
-        self._unfit = (json_format.ParseError, ValueError, TypeError)
 
     def encode(self, value: Any, where: str) -> bytes:
         if _check_shape(value, self._descriptor, where) > MESSAGES_MAX:
             raise Refused(413, f"{where} has more than {MESSAGES_MAX} messages inside it")
         try:
             message = self._parse(value, self._new(), ignore_unknown_fields=True)
-        except self._unfit as error:
+            encoded = message.SerializeToString()
+        except Exception as error:
             raise Refused(400, f"{where} cannot be read: {error}") from error
-        if not (encoded := message.SerializeToString()):
+        if not encoded:
             raise Refused(400, f"{where} has none of the fields that a {self.name} has")
         return bytes(encoded)
 
