@@ -30,9 +30,11 @@ prepared: $(VENV)/ready java
 bench: $(VENV)/ready java ## run the benchmarks; BENCH=queue runs benchmarks/bench_queue.py alone
 	@$(BIN)/python tools/run_benchmarks.py benchmarks/bench_$(BENCH).py
 
-soak: $(VENV)/ready java ## the long proofs: ten minutes of the satellite's SLO, 500 random kills of the analysis
+soak: $(VENV)/ready java ## the long proofs: the satellite's SLO for ten minutes, 500 kills of the analysis, 5 million hostile messages, ten minutes of guided fuzz (with cargo)
 	@$(BIN)/python benchmarks/bench_satellite.py --warm-up 10 --minutes 10 --only slo
 	@$(BIN)/python -m pytest -q -s tests/oap/pipeline/faults/soak_kills.py
+	@$(BIN)/python -m pytest -q -s tests/oap/pipeline/faults/soak_fuzz.py
+	@$(BIN)/python -m pytest -q -s tests/oap/pipeline/faults/guided_fuzz.py
 
 docs: $(VENV)/ready ## renew the satellite's reference page, check the documentation's links and code paths
 	@$(BIN)/python tools/satellite_reference.py
