@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import duckdb
 import grpc
@@ -14,10 +15,12 @@ import pytest
 
 from e2e.browsing import browse
 from e2e.strangers import EVERY_CALL, Caller, Poster, unclean
+from e2e.test_postgresql_away import environ
 from skyfarer.testing.programs import Oap
 from skyfarer.testing.satellites import SatelliteProgram
 from skyfarer.testing.traces import segment
 from skyfarer.wire.http.endpoints import ENDPOINTS
+from third_parties.postgresql import Server
 
 pytestmark = pytest.mark.e2e
 
@@ -74,10 +77,10 @@ def send_through_a_satellite(oap: Oap, random: Random, directory: Path) -> None:
         assert satellite.stop() == 0
 
 
-def test_hostile_messages_to_every_call_and_route_are_parked_and_every_good_segment_is_counted(
-    own_oap: Oap, tmp_path: Path
-) -> None:
-    oap, random = own_oap, Random(SEED)
+def withstood(oap: Oap, directory: Path) -> dict[str, Any]:
+    """Sends everything, holds that every good segment is counted and every page can be read, and
+    returns the ledger of the OAP, which has stopped."""
+    random = Random(SEED)
     with grpc.insecure_channel(f"127.0.0.1:{oap.grpc_port}") as channel:
         honest, caller = Honest(channel), Caller(channel, random, NOON)
         poster = Poster(oap.rest_port, random, NOON)
@@ -89,7 +92,7 @@ def test_hostile_messages_to_every_call_and_route_are_parked_and_every_good_segm
     assert [*unclean(caller), *poster.failures] == []
     assert {path for path, _ in caller.answers} == {rpc.path for rpc in EVERY_CALL}
     assert {path for path, _ in poster.answers} == ENDPOINTS.keys() - {"/logging"}
-    send_through_a_satellite(oap, random, tmp_path)
+    send_through_a_satellite(oap, random, directory)
     ledger = oap.await_applied(honest.sent + ACCEPTED)
     assert ledger["balanced"]
     assert ledger["accepted"] == ledger["delivered"] + sum(ledger["dropped"].values())
@@ -97,9 +100,40 @@ def test_hostile_messages_to_every_call_and_route_are_parked_and_every_good_segm
     (counted,) = oap.graphql(CPM, duration=minute)["execExpression"]["results"]
     assert counted == {"values": [{"value": str(honest.sent)}]}
     assert browse(oap, "2026-11-15") > 0
+    assert oap.stop() == 0
     assert "ended with code" not in oap.log.read_text(), "the receiver was restarted"
     assert "analysis failed" not in oap.log.read_text(), "the query was restarted"
-    assert oap.stop() == 0
-    with duckdb.connect(str(oap.data / "storage" / "skyfarer.duckdb"), read_only=True) as stored:
-        (parked,) = stored.execute("SELECT count(*) FROM parked_record").fetchall()
-    assert parked == (sum(n for why, n in ledger["dropped"].items() if why not in UNPARKED),)
+    return ledger
+
+
+def parked_in(ledger: dict[str, Any]) -> int:
+    return sum(n for why, n in ledger["dropped"].items() if why not in UNPARKED)
+
+
+def test_hostile_messages_to_every_call_and_route_are_parked_and_every_good_segment_is_counted(
+    own_oap: Oap, tmp_path: Path
+) -> None:
+    ledger = withstood(own_oap, tmp_path)
+    file = own_oap.data / "storage" / "skyfarer.duckdb"
+    with duckdb.connect(str(file), read_only=True) as stored:
+        assert stored.execute("SELECT count(*) FROM parked_record").fetchall() == [
+            (parked_in(ledger),)
+        ]
+
+
+def test_hostile_messages_are_parked_in_postgresql_as_well(tmp_path: Path) -> None:
+    server = Server(durable=False)
+    try:
+        server.start()
+        hold_back = {"SKYFARER_REGISTRATION_HOLD_BACK_MS": "0"}
+        oap = Oap(tmp_path, **environ(server), **hold_back)
+        try:
+            oap.start()
+            ledger = withstood(oap, tmp_path)
+        finally:
+            oap.kill()
+        with server.connect("postgres") as stored:
+            parked = stored.execute("SELECT count(*) FROM parked_record").fetchall()
+        assert parked == [(parked_in(ledger),)]
+    finally:
+        server.close()
