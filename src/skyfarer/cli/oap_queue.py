@@ -82,7 +82,7 @@ def skip(queue_directory: Path, sequence: int, reason: str) -> int:
 
 
 def _first_not_analysed(reader: Reader, queue_directory: Path) -> int:
-    """Where both copies of the analysis' place are damaged, it begins at the oldest record."""
+    """Returns the place of the analysis; the oldest record if both copies of it are damaged."""
     from skyfarer.oap.boot.settings import ANALYSIS_CONSUMER
     from skyfarer.queue.checkpoint import peek
 

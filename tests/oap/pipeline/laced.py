@@ -32,7 +32,7 @@ from skyfarer.wire.rpc import Kind
 GOOD_ONE_IN: Final = 5
 RECORD_BYTES_MAX: Final = MIB
 SPECIMENS_ANALYSED, SPECIMENS_STORED = 6, 1
-"""Of each kind: what is only stored has less to break."""
+"""Specimens of each kind. A kind that is only stored has less to break."""
 
 
 class Record(NamedTuple):
@@ -111,7 +111,7 @@ def outcome_of(batches: Sequence[pa.RecordBatch]) -> Outcome:
 
 
 def faults_of(sent: Sequence[Record], found: Outcome) -> list[str]:
-    """What is wrong with the rows, in a sentence for each record; empty when nothing is."""
+    """Returns a sentence for each record whose rows are wrong."""
     rows_by_record: dict[int, list[int]] = {number: [] for number in range(len(sent))}
     for row, sequence in enumerate(found.sequences):
         rows_by_record.setdefault(sequence, []).append(row)

@@ -65,6 +65,17 @@ class Hungry(_Rogue):
             os.abort()
 
 
+class Greedy(_Rogue):
+    """Python raises an error where memory is refused."""
+
+    word = b"greedy"
+
+    def rage(self) -> None:
+        kept = []
+        while True:
+            kept.append(b"\1" * MIB)
+
+
 class Hidden(_Rogue):
     """Its process ends where a worker of Spark's decodes, and nowhere else."""
 
@@ -79,7 +90,7 @@ class Choosy(_Rogue):
     word = b"choosy"
 
     def rage(self) -> NoReturn:
-        raise MemoryError("a decoder that has no room")
+        raise RuntimeError("a decoder that likes other records")
 
 
 def named(rogue: type[_Rogue]) -> str:

@@ -44,8 +44,10 @@ def test_reason_of_a_value_error_is_its_text_and_has_a_bound() -> None:
     assert halved(1, work)[1] == {0: "x" * REASON_CHARS_MAX}
 
 
-@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_the_end_of_a_process_is_no_fault_of_a_record(end: type[BaseException]) -> None:
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])
+def test_the_end_of_a_process_and_a_lack_of_memory_are_no_fault_of_a_record(
+    end: type[BaseException],
+) -> None:
     def work(start: int, stop: int) -> None:
         raise end
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from oap.pipeline.rogues import Aborting, Choosy, Crashing, Hungry, Looping, named
+from oap.pipeline.rogues import Aborting, Choosy, Crashing, Greedy, Hungry, Looping, named
 from skyfarer.base.units import MIB
 from skyfarer.oap.pipeline.sources.bounds import Bounds
 from skyfarer.oap.pipeline.sources.probe import STEP_RECORDS, Culprit, probe
@@ -26,6 +26,7 @@ ROGUES = {
     Crashing: "ended its process by SIGSEGV",
     Looping: "took more than 1 s of processor time",
     Hungry: "ended its process by SIGABRT",
+    Greedy: "asked for more than 256 MiB",
 }
 
 

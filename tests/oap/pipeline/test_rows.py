@@ -272,4 +272,4 @@ def test_record_that_one_decoder_refuses_is_analysed_by_the_other(
     found = read(tmp_path, reading=Reading((named(Choosy), "protobuf")))
     assert [row["segment"]["spans"][0]["operationName"] for row in found] == ["", "choosy", ""]
     (_, bad, _) = read(tmp_path, reading=Reading((named(Choosy),)))
-    assert bad["reason"] == "undecodable: MemoryError: a decoder that has no room"
+    assert bad["reason"] == "undecodable: RuntimeError: a decoder that likes other records"

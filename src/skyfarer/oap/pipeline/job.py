@@ -244,6 +244,8 @@ class AnalysisJob:
                     continue
             self._health.set(PART, False, reason)
             at = self._reached()
+            if self._stopping.is_set():
+                return
             if at != failed_at:
                 failures, failed_at = 0, at
                 self._backoff.reset()

@@ -68,7 +68,10 @@ class Suspicion:
         """Notes that this process begins at that record, with shorter batches where others died."""
         deaths = self._deaths(queue_id, at) if writing > at else 0
         noted = {"queue": queue_id, "at": at, "starts": deaths + 1}
-        self._file.write_text(json.dumps(noted))
+        try:
+            self._file.write_text(json.dumps(noted))
+        except OSError as error:
+            log.warning("%s cannot be written (%s): deaths are not counted", self._file, error)
         if deaths >= TRIES:
             self.records_max = max(1, self._whole >> (deaths - TRIES + 1))
             self._suspect = _Suspect(at, at + self._whole)

@@ -106,8 +106,8 @@ def write_seeds(directory: Path, random: Random) -> None:
 
 
 def _parts(kind: int, shape: Shape, payload: bytes) -> list[bytes]:
-    """What that shape decodes of a message of the kind: of an export its resources, of an upstream
-    segment the segment in it."""
+    """Returns the parts of a message that the shape decodes: the resources of an export, the
+    segment in an upstream segment, else the whole message."""
     if shape in (SPAN, LOG_RECORD):
         return (split_repeated(payload, 1) or [])[:1]
     if shape is V2_SEGMENT:

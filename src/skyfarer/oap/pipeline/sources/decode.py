@@ -31,8 +31,8 @@ class Decoder(Protocol):
         """The columns of a decoded batch, one a kept field."""
 
     def decode_all(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
-        """One row a payload, in order. Raises anything when any of them cannot be decoded; native
-        code may even end the process."""
+        """Returns a row for each payload, in order. Raises anything where it cannot decode one of
+        them; native code may even end the process."""
 
 
 class PtarsDecoder:

@@ -1,7 +1,8 @@
 """Bisection: the record at fault is found by working on halves of what failed.
 
-Whatever is raised counts, Rust's panics among it, which derive from BaseException. A fault that
-ends the process is not found here (see `probe`).
+Whatever is raised counts, Rust's panics among it, which derive from BaseException. Two faults are
+not found here, and are left to the probe: one that ends the process, and a lack of memory, which
+may be due to all the other records.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def _fault(work: Callable[[int, int], T], start: int, end: int, done: list[tuple
     """Adds the result to `done`; returns the reason where there is none."""
     try:
         done.append((start, work(start, end)))
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise  # these end a process or a generator, and say nothing of a record
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise  # these say nothing of a record
     except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
         said = str(error) if type(error) is ValueError else ""
         return (said or f"{type(error).__name__}: {error}")[:REASON_CHARS_MAX]

@@ -5,9 +5,9 @@
 A worker that died says nothing of the record it died of. So the stretch START … END is decoded
 again, as a worker does it, in children of this process. A child writes down where it is before it
 goes on; where it dies, another one takes the records of that place one by one; and the record at
-which this one dies is decoded alone, in a third. Only a record that ends a process by itself is
-named: one line of JSON each, with its sequence, the reason, and whether the other decoder can read
-it.
+which this one dies is decoded alone, in a third. Only a record that ends a process by itself, or
+leaves it without memory, is named. Each has a line of JSON with the sequence, the reason, and
+whether the other decoder can read the record.
 
 Children are bounded in processor time and memory. A child that cannot work, or that is killed from
 outside, says nothing of a record: then the program ends with an error. It ends with the process
@@ -34,6 +34,7 @@ from typing import Final, NoReturn
 import pyarrow as pa
 
 from skyfarer.base.errors import PermanentError
+from skyfarer.base.units import MIB
 from skyfarer.oap.pipeline.sources.bounds import limit_memory, limited_cpu
 from skyfarer.oap.pipeline.sources.rows import Reading, row_schema, rows
 from skyfarer.queue.reader import Reader
@@ -45,6 +46,7 @@ FOUND_MAX: Final = 1_000
 _PLACE: Final = struct.Struct("<q")
 _LOOK_S: Final = 0.5
 _CANNOT_WORK: Final = 97
+_NO_MEMORY: Final = 98
 _FROM_OUTSIDE: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -122,6 +124,8 @@ def _reason(status: int, reading: Reading, step: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     if code == _CANNOT_WORK or -code in _FROM_OUTSIDE:
         raise PermanentError(f"the stretch cannot be decoded: a child ended with {code}")
+    if code == _NO_MEMORY:
+        return f"asked for more than {reading.bounds.memory_bytes // MIB} MiB"
     if code == -signal.SIGPROF:
         return f"took more than {_cpu_s(reading, step):g} s of processor time"
     return f"ended its process by {signal.Signals(-code).name if code < 0 else f'exit({code})'}"
@@ -145,6 +149,8 @@ def _decode_and_exit(
             with limited_cpu(_cpu_s(reading, step)):
                 _decode(queue, at, min(at + step, end), reading)
         code = 0
+    except MemoryError:
+        code = _NO_MEMORY
     except BaseException:
         traceback.print_exc()
         raise
