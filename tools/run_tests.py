@@ -8,12 +8,11 @@ page were imported for other tests.
 
 A lane takes the tests under its paths that no other lane names more closely, so every test runs
 once. Only whole programs are waited for with deadlines that a busy machine could miss: their lanes
-go first, as soon as Spark is prepared. The analysis and its faults, with JVMs of their own, begin
-when others have ended: a machine with too much to do at once does less of it. The longest way is
-through the other rooms, so the storages, a third of them, take the place of the checks when those
-are done, and the analysis that of the storages. The queue fills what is left. The coordinators'
-tests wait for sessions to expire, and cost next to nothing; the faults of the analysis, dozens of
-JVMs one after the other, take their place.
+go first, as soon as Spark is prepared. The faults of the analysis are the longest way, dozens of
+JVMs one after the other, and wait for most of their time, so they begin as early. The storages, a
+third of the other rooms, take the place of the checks when those are done, and the analysis that of
+the storages: a machine with too much to do at once does less of it. The queue fills what is left.
+The coordinators' tests wait for sessions to expire, and cost next to nothing.
 
 Progress is shown as it comes, under the lane's name, and what a lane has to report when it ends.
 The names of what failed come last, for whoever is shown only the end. Arguments go to every lane's
@@ -77,7 +76,7 @@ LANES = (
     Lane("programs", ("tests/e2e",), after=(PREPARED,)),
     Lane("commands", ("tests/cli",), nice=5, after=(PREPARED,)),
     Lane("satellite", ("tests/satellite", "tests/wire"), nice=5),
-    Lane("faults", ("tests/oap/pipeline/faults",), nice=10, after=(PREPARED, "cluster")),
+    Lane("faults", ("tests/oap/pipeline/faults",), nice=10, after=(PREPARED,)),
     Lane("analysis", ("tests/oap/pipeline",), nice=10, after=(PREPARED, "storage")),
     Lane("cluster", ("tests/oap/cluster",), nice=10),
     Lane("storage", ("tests/oap/storage",), nice=10, after=(CHECK,)),

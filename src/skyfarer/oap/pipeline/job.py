@@ -59,6 +59,10 @@ FAILURES_MAX = 8
 """So many failures in a row at the same offset that are no record's fault, and the job gives up."""
 PROBE_S = 300
 """For the probe; the records that it has found by then are parked, and the others come next."""
+CONTROLS_MAX = 3
+CONTROL_PAUSE_S = 1.0
+"""Known records are tried again after a pause: after its workers were killed, Spark learns so by
+the first that it asks."""
 PART = "analysis"
 THROWN_AWAY = "Spark's checkpoint is thrown away, since it may be damaged or older than that"
 NONE_LEFT = "there is no checkpoint of Spark's"
@@ -138,8 +142,7 @@ class AnalysisJob:
         self._registry.observe_with(table.PIPELINE_LAG_SECONDS, self._lag.look)
         self._session = spark_session(self._settings.spark)
         self._session.dataSource.register(QueueSource)
-        scratch, splits = self._settings.spark.scratch, self._settings.splits
-        warm_up(self._session, scratch, splits, self._metrics)
+        self._exercise()
         start = self._storage.applied(self._queue.queue_id)
         self._suspicion.begin(self._queue.queue_id, start, self._queue.writing())
         self._query = self._start_query(self._session, start)
@@ -251,7 +254,7 @@ class AnalysisJob:
                 self._backoff.reset()
             failures += not hindered
             log.error("analysis failed at record %d (%d in a row): %s", at, failures, reason)
-            if not hindered and self._suspicion.failed(at, self._queue.writing(), reason):
+            if not hindered and self._suspects(at, reason):
                 failures = 0
                 self._backoff.reset()
             if failures >= FAILURES_MAX or not self._restart(self._backoff.next_s()):
@@ -260,6 +263,25 @@ class AnalysisJob:
                 return
             self._registry.inc(table.PIPELINE_RESTARTS)
             self._health.set(PART, True)
+
+    def _suspects(self, at: int, reason: str) -> bool:
+        """Returns whether a record may be at fault, so that the query reads otherwise from now on.
+        No record is suspected while known records cannot be analysed either."""
+        for _ in range(CONTROLS_MAX):
+            try:
+                self._exercise()
+            except (PySparkException, *_GONE, PermanentError) as error:
+                log.warning("known records cannot be analysed either: %s", _cause(error))
+                if self._stopping.wait(CONTROL_PAUSE_S):
+                    break
+            else:
+                return self._suspicion.failed(at, self._queue.writing(), reason)
+        return False
+
+    def _exercise(self) -> None:
+        """Analyses known records; PermanentError where they come out otherwise."""
+        assert self._session is not None
+        warm_up(self._session, self._settings.spark.scratch, self._settings.splits, self._metrics)
 
     def _culprits(self, start: int, end: int) -> Sequence[Culprit]:
         """The records of the stretch that end the process which decodes them."""

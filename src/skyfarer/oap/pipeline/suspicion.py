@@ -1,21 +1,23 @@
 """How the analysis reads on where it has failed: the job never ends because of what a record holds.
 
-A batch that fails is read again as it is: workers are killed, and machines run out of memory. When
-it fails a second time at the same record, a record in it is suspected.
+A batch that fails is read again as it is: workers are killed, and machines run out of memory. A
+failure is evidence against a record only if known records can be analysed right after it. When a
+batch has failed so a second time at the same record, a record in it is suspected.
 
 1. The probe decodes the stretch in a process of its own, and names the records that end a process.
    Those that the other decoder can read are entrusted to it. The rest are put into quarantine: no
    decoder sees them, and the batch that reaches them parks them.
-2. Where the probe names none, the next batches are half as long, from failure to failure, until
-   one record alone has failed twice. It is put into quarantine, too.
+2. Where the probe names none, the batch is tried twice more. Then the next batches are half as
+   long, from failure to failure, until one record alone has failed four times. It is put into
+   quarantine, too.
 3. If the batch fails without this record as well, the record was not at fault, and leaves the
    quarantine. Such failures count against the job.
 
 Once the stretch that failed is behind, batches have their whole length again.
 
-A process that dies takes this knowledge along. So each start notes where it begins; a start that
-finds that others died there begins with shorter batches. It puts no record into quarantine: what
-kills a process need not be a record.
+A process that dies takes this knowledge along. So each start notes where it begins. Where ten
+starts have died at one record, the next ones begin with shorter and shorter batches. They put no
+record into quarantine: what kills a process is mostly no record.
 """
 
 from __future__ import annotations
@@ -31,6 +33,12 @@ from skyfarer.oap.pipeline.sources.probe import Culprit
 
 TRIES: Final = 2
 """Failures at one place before a record is suspected."""
+PATIENCE: Final = 4
+"""Failures at one place before batches are made shorter, and of one record before its trial."""
+DEATHS: Final = 10
+"""Starts that died at one place before a record is suspected."""
+NARROWER_BITS: Final = 2
+"""Each further death makes batches shorter by a factor of four: a start takes half a minute."""
 UNANALYSABLE: Final = "unanalysable"
 
 Probe: TypeAlias = Callable[[int, int], Iterable[Culprit]]
@@ -72,8 +80,8 @@ class Suspicion:
             self._file.write_text(json.dumps(noted))
         except OSError as error:
             log.warning("%s cannot be written (%s): deaths are not counted", self._file, error)
-        if deaths >= TRIES:
-            self.records_max = max(1, self._whole >> (deaths - TRIES + 1))
+        if deaths >= DEATHS:
+            self.records_max = max(1, self._whole >> NARROWER_BITS * (deaths - DEATHS + 1))
             self._suspect = _Suspect(at, at + self._whole)
             log.warning(
                 "the OAP ended %d times while it analysed from record %d on: it reads %d records at"
@@ -86,8 +94,8 @@ class Suspicion:
         self._file.unlink(missing_ok=True)
 
     def failed(self, at: int, writing: int, cause: str) -> bool:
-        """Returns whether something else is tried at the next start of the query; else the failure
-        counts against the job."""
+        """Takes a failure after which known records could be analysed. Returns whether something
+        else is tried at the next start of the query; else the failure counts against the job."""
         suspect = self._suspect
         if suspect is None or not suspect.start <= at < suspect.end:
             suspect = self._suspect = _Suspect(at, min(at + self._whole, max(writing, at + 1)))
@@ -100,9 +108,9 @@ class Suspicion:
             return False
         if self.records_max < self._whole:
             return self._narrow(suspect, cause)
-        if suspect.failures < TRIES:
-            return False
-        return self._probed(suspect) or self._narrow(suspect, cause)
+        if suspect.failures == TRIES and self._probed(suspect):
+            return True
+        return suspect.failures >= PATIENCE and self._narrow(suspect, cause)
 
     def passed(self, applied: int) -> bool:
         """Returns whether whole batches can be read again, which takes a new start of the query."""
@@ -136,7 +144,7 @@ class Suspicion:
                 *(suspect.start, suspect.end - 1, self.records_max),
             )
             return True
-        if suspect.failures < TRIES:
+        if suspect.failures < PATIENCE:
             return False
         suspect.on_trial = True
         reason = f"{UNANALYSABLE}: with this record alone the analysis fails: {cause}"
