@@ -30,7 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyfarer.base.backoff import Backoff, BackoffSettings
 from skyfarer.base.clock import Clock
-from skyfarer.base.errors import PermanentError, RetryableError
+from skyfarer.base.errors import PermanentError, RetryableError, SkyfarerError
 from skyfarer.oap.core.inventory import InventoryReader
 from skyfarer.oap.core.storage import Writer
 from skyfarer.oap.oal.compiler import plan_of, shipped
@@ -66,6 +66,8 @@ the first that it asks."""
 PART = "analysis"
 THROWN_AWAY = "Spark's checkpoint is thrown away, since it may be damaged or older than that"
 NONE_LEFT = "there is no checkpoint of Spark's"
+CAUSE_CHARS_MAX = 500
+_CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Error|Exception): .+)$", re.MULTILINE)
 _GONE = (Py4JError, Py4JNetworkError, OSError)
 """What a call to Spark raises when its JVM is no more."""
 
@@ -235,6 +237,14 @@ class AnalysisJob:
             raise PermanentError("the stretch that failed is behind: whole batches are read again")
 
     def _watch_query(self) -> None:
+        """The life of the watching thread: the program ends rather than run on unwatched."""
+        try:
+            self._follow_query()
+        except BaseException as error:
+            self._failed(f"analysis is no longer watched: {error!r}")
+            raise
+
+    def _follow_query(self) -> None:
         failures, failed_at = 0, -1
         while not self._stopping.is_set():
             ended, hindered = self._await_end(), self._hindered
@@ -270,7 +280,7 @@ class AnalysisJob:
         for _ in range(CONTROLS_MAX):
             try:
                 self._exercise()
-            except (PySparkException, *_GONE, PermanentError) as error:
+            except (PySparkException, *_GONE, SkyfarerError) as error:
                 log.warning("known records cannot be analysed either: %s", _cause(error))
                 if self._stopping.wait(CONTROL_PAUSE_S):
                     break
@@ -291,7 +301,11 @@ class AnalysisJob:
         def over() -> bool:
             return self._stopping.is_set() or time.monotonic() > deadline_s
 
-        return probe(self._settings.queue_directory, start, end, self._reading(), over)
+        try:
+            return probe(self._settings.queue_directory, start, end, self._reading(), over)
+        except OSError as error:
+            log.error("no process can be started to look for a record at fault: %s", error)
+            return []
 
     def _reached(self) -> int:
         """What storage has applied; waits for storage. -1 when the job is to stop meanwhile."""
@@ -346,8 +360,7 @@ def _answers(session: SparkSession) -> bool:
 
 
 def _cause(error: BaseException) -> str:
-    """What went wrong, out of the pages that Spark prints: the last line of Python's traceback."""
-    lines = [
-        line for line in str(error).splitlines() if re.match(r"[\w.]+(Error|Exception|\w): ", line)
-    ]
-    return lines[-1].strip() if lines else str(error).partition("\n")[0]
+    """The root cause in the pages that Spark prints: the last line with an error and its text."""
+    said = str(error)
+    found = _CAUSE.findall(said)
+    return (found[-1].strip() if found else said.partition("\n")[0])[:CAUSE_CHARS_MAX]

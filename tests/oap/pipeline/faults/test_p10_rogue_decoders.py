@@ -80,6 +80,9 @@ def test_job_gives_deadly_records_to_the_other_decoder_and_analyses_all(
     tmp_path: Path,
 ) -> None:
     said = run(poisoned, tmp_path / "life", rogue)
+    assert (
+        "analysis failed at record 0 (1 in a row): org.apache.spark.SparkException: Python" in said
+    )
     assert said.count("is read by the other decoder") == 2, said
     with Line(tmp_path / "life", spark, metrics) as line:
         parked = line.storage.parked(line.reader.queue_id)
