@@ -83,6 +83,9 @@ def spark_session(settings: SparkSettings, java_options: str | None = None) -> S
         "spark.sql.codegen.aggregate.map.twolevel.enabled": False,
         # What a task has found comes with its end, rather than to be asked for once more.
         "spark.task.maxDirectResultSize": RESULT_BYTES_MAX,
+        # What of a batch finds no room in the heap goes to disk and comes back as objects, of which
+        # Java keeps the last hundred by default: 4 MiB each, where segments are long.
+        "spark.serializer.objectStreamReset": 1,
         "spark.python.authenticate.socketTimeout": f"{MEETING_S}s",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": True,
