@@ -28,6 +28,7 @@ from skyfarer.oap.pipeline.lowering import Lowered, lowered
 from skyfarer.oap.pipeline.metrics import Metrics
 from skyfarer.oap.pipeline.sink import BatchSink
 from skyfarer.oap.pipeline.sources.queue import QueueSource
+from skyfarer.oap.pipeline.sources.rows import Reading
 from skyfarer.oap.pipeline.told import Telling
 from skyfarer.queue.consumer import Consumer
 from skyfarer.queue.reader import Reader
@@ -49,7 +50,7 @@ BROKEN: Final = b"\x0a" + b"\xff" * 9 + b"\x01"
 CONFIG: Final = AnalyzerConfig()
 SETTINGS: Final = AnalysisProvider(CONFIG).analysis(CoreConfig(), Retention(7, 7))
 PLAN: Final = plan_from(CONFIG.oalActiveFiles, ())
-TELLING: Final = Telling.by(SETTINGS).written()
+READING: Final = Reading(telling=Telling.by(SETTINGS)).written()
 TRACES: Final = PLAN.of(TRACED)
 METRICS: Final = Metrics(PLAN, SETTINGS)
 ALIASES: Final = pa.table(
@@ -128,7 +129,7 @@ class Line:
 
 def source(reader: Any, queue: Path, **options: int) -> DataFrame:
     reader = reader.format(QueueSource.name()).option("directory", str(queue))
-    shipped = {"start": 0, "splits": 2, "telling": TELLING}
+    shipped = {"start": 0, "splits": 2, "reading": READING}
     for key, value in {**shipped, **options}.items():
         reader = reader.option(key, str(value))
     rows: DataFrame = reader.load()

@@ -109,7 +109,7 @@ def decode(
 ) -> tuple[list[pa.RecordBatch], dict[int, str]]:
     """The rows of every good payload in order, in one batch if there are any, and position → reason
     of the bad ones. The first decoder is asked about all payloads, each other one about those that
-    all before it refuse. Never raises for what a payload holds.
+    all before it refuse. Raises MemoryError, and nothing else for what a payload holds.
     """
     decoder, others = decoders[0](), decoders[1:]
 
